@@ -53,6 +53,8 @@ interface AppOptions {
   hasReflection: boolean
   tls: { cert: string; key: string } | null
   trustedHops: number
+  /** How long idle connections stay open after the server began to close; 0 by default. */
+  idleGraceMs?: number
   /** Maximum duration of a unary call, in milliseconds. */
   callLimitMs: number
   /** What the console's pages need to know; null serves no console. */
@@ -69,7 +71,7 @@ export async function createApp(options: AppOptions): Promise<FastifyInstance> {
     log,
     onFault,
     trustedHops: options.trustedHops,
-    listener: options.tls ? { tls: options.tls } : {},
+    listener: { ...(options.tls && { tls: options.tls }), idleGraceMs: options.idleGraceMs ?? 0 },
   })
   const allowedOrigins = remembered(
     () => deps.store.transaction((tx) => tx.apps.listAllowedOrigins()),

@@ -30,7 +30,24 @@ test("a database URL selects the production profile", () => {
   expect(config.secrets?.peppers.map(({ version }) => version)).toEqual([2, 1])
 })
 
+test.each<[Record<string, string>, number, number]>([
+  [{}, 8, 1],
+  [production, 1, 1],
+  [production, 3, 3],
+  [production, 64, 4],
+  [{ ...production, DATABASE_CONNECTIONS: "2" }, 64, 2],
+  [{ ...production, SIGNET_WORKERS: "8" }, 2, 8],
+])("settings %j on %i cores have %i workers", (settings, cores, workers) => {
+  expect(parseConfig(settings, cores).workers).toBe(workers)
+})
+
 test.each<[string, Record<string, string>, RegExp]>([
+  ["the development profile has one worker", { SIGNET_WORKERS: "2" }, /must be 1 in the development profile/],
+  [
+    "each worker needs a connection",
+    { ...production, SIGNET_WORKERS: "3", DATABASE_CONNECTIONS: "2" },
+    /SIGNET_WORKERS must not be greater than DATABASE_CONNECTIONS/,
+  ],
   ["an open address is no development by itself", { HOST: "0.0.0.0" }, /requires DATABASE_URL/],
   ["a database is no development by itself", { DATABASE_URL: "postgres://db/signet" }, /requires SIGNET_ISSUER/],
   [

@@ -1,6 +1,7 @@
 // Every setting of the server: meaning, unit, default and reason. docs/reference/operations.md repeats the table, and a
 // test compares them.
 import { isIP } from "node:net"
+import { availableParallelism } from "node:os"
 import { parseId } from "@signet/kernel/ids"
 import { defaultLimits, type Limits } from "@signet/kernel/limits/policy"
 import { parseLimits } from "@signet/kernel/limits/settings"
@@ -17,6 +18,8 @@ export interface Config {
   port: number
   adminHost: string
   adminPort: number
+  /** Processes behind the port. */
+  workers: number
   databaseUrl: string | null
   /** For LISTEN behind a pooler; null uses databaseUrl. */
   databaseDirectUrl: string | null
@@ -59,6 +62,8 @@ export interface Config {
 const logLevels = ["fatal", "error", "warn", "info", "debug", "trace", "silent"] as const
 export type LogLevel = (typeof logLevels)[number]
 
+const mostWorkers = 64
+
 interface Setting {
   name: string
   default: string
@@ -79,6 +84,11 @@ export const settings: readonly Setting[] = [
   },
   { name: "ADMIN_PORT", default: "9464", what: "Port for /metrics; 0 selects a free port." },
   {
+    name: "SIGNET_WORKERS",
+    default: "one for each core up to 4 in production, else 1",
+    what: `Processes behind the port, 1 to ${mostWorkers} (see below). The development profile has one.`,
+  },
+  {
     name: "DATABASE_URL",
     default: "–",
     what: "PostgreSQL connection URL. Of several hosts, with commas, the server uses the one that accepts writes. Without it the server uses PGlite in the data folder.",
@@ -93,7 +103,11 @@ export const settings: readonly Setting[] = [
     default: "on",
     what: "`off` behind a pooler that does not know prepared statements, such as PgBouncer before 1.21.",
   },
-  { name: "DATABASE_CONNECTIONS", default: "16", what: "Maximum number of PostgreSQL connections, 1 to 500." },
+  {
+    name: "DATABASE_CONNECTIONS",
+    default: "16",
+    what: "Maximum number of PostgreSQL connections, 1 to 500. Workers share them evenly.",
+  },
   {
     name: "DATABASE_STATEMENT_SECONDS",
     default: "30",
@@ -207,8 +221,11 @@ export function isLoopback(host: string): boolean {
   return host === "localhost" || host === "::1" || (isIP(host) === 4 && host.startsWith("127."))
 }
 
-/** @throws ConfigError with one sentence per line. */
-export function parseConfig(env: Environment): Config {
+/**
+ * @param cores The cores that this process may use.
+ * @throws ConfigError with one sentence per line.
+ */
+export function parseConfig(env: Environment, cores = availableParallelism()): Config {
   const problems: string[] = []
   const text = (name: string): string | undefined => env[name]?.trim() || undefined
   const number = (name: string, fallback: number, min: number, max: number): number => {
@@ -268,12 +285,17 @@ export function parseConfig(env: Environment): Config {
   }
 
   const dataFolder = text("SIGNET_DATA") ?? "./.signet"
+  const databaseConnections = number("DATABASE_CONNECTIONS", 16, 1, 500)
+  const workers = number("SIGNET_WORKERS", isProduction ? Math.min(4, cores, databaseConnections) : 1, 1, mostWorkers)
+  if (!isProduction && workers > 1) problems.push("SIGNET_WORKERS must be 1 in the development profile.")
+  if (workers > databaseConnections) problems.push("SIGNET_WORKERS must not be greater than DATABASE_CONNECTIONS.")
   const config: Config = {
     profile,
     host,
     port,
     adminHost: text("ADMIN_HOST") ?? "127.0.0.1",
     adminPort: number("ADMIN_PORT", 9464, 0, 65_535),
+    workers,
     databaseUrl,
     databaseDirectUrl: text("DATABASE_DIRECT_URL") ?? null,
     databaseNamesStatements: namesStatements === "on",
@@ -287,7 +309,7 @@ export function parseConfig(env: Environment): Config {
     limits: limitsOf(text("SIGNET_LIMITS"), isProduction, problems),
     trustedHops: number("SIGNET_TRUSTED_HOPS", 0, 0, 8),
     logLevel: logLevel ?? "info",
-    databaseConnections: number("DATABASE_CONNECTIONS", 16, 1, 500),
+    databaseConnections,
     databaseStatementSeconds: number("DATABASE_STATEMENT_SECONDS", 30, 1, 600),
     auditCheckpointSeconds: number("SIGNET_AUDIT_CHECKPOINT_SECONDS", 3_600, 60, 86_400),
     traceEndpoint: text("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT") ?? null,

@@ -33,6 +33,8 @@ export function createHttp(options: HttpOptions): FastifyInstance {
     serverFactory: (handler) => listener(handler, options.listener),
     genReqId: () => randomUUID(),
     forceCloseConnections: "idle",
+    // While the server closes, a call on an open connection is answered, and the answer closes the connection.
+    return503OnClosing: false,
     exposeHeadRoutes: false,
     trustProxy: trustedHops > 0 && ((_address, hop) => hop < trustedHops),
     routerOptions: { maxParamLength: 256 },

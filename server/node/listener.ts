@@ -14,9 +14,20 @@ export interface ListenerOptions {
   readonly keepAliveMs?: number
   /** Time for running calls after close() before their connections are cut. */
   readonly graceMs?: number
+  /**
+   * Time after close() before idle connections are closed. A client in the middle of its next request then gets a
+   * response that closes the connection, and not a reset.
+   */
+  readonly idleGraceMs?: number
 }
 
-const defaults = { headersTimeoutMs: 10_000, requestTimeoutMs: 30_000, keepAliveMs: 75_000, graceMs: 9_000 }
+const defaults = {
+  headersTimeoutMs: 10_000,
+  requestTimeoutMs: 30_000,
+  keepAliveMs: 75_000,
+  graceMs: 9_000,
+  idleGraceMs: 0,
+}
 
 /** Creates a server for Fastify's `serverFactory`: listen, close and close idle connections work as in node:http. */
 export function listener(handler: RequestListener, options: ListenerOptions = {}): Server {
@@ -57,8 +68,8 @@ function cleartextListener(handler: RequestListener, limits: Limits): Server {
   // Starts the timeouts and connection tracking of a server that never listens itself.
   front.on("listening", () => http1.emit("listening"))
   front.on("close", () => http1.close())
-  return asHttpServer(front, limits.graceMs, () => {
-    http1.closeIdleConnections()
+  return asHttpServer(front, limits, (isIdleAllowed) => {
+    if (!isIdleAllowed) http1.closeIdleConnections()
     for (const session of sessions) session.close()
     for (const socket of undecided) socket.destroy()
   })
@@ -104,8 +115,8 @@ function secureListener(handler: RequestListener, tls: { cert: string; key: stri
   const sessions = trackSessions(server, limits)
   // Available since Node 24, but not in its type declarations yet.
   const closeIdleHttp1: unknown = "closeIdleConnections" in server ? server.closeIdleConnections : undefined
-  return asHttpServer(server, limits.graceMs, () => {
-    if (typeof closeIdleHttp1 === "function") closeIdleHttp1.call(server)
+  return asHttpServer(server, limits, (isIdleAllowed) => {
+    if (!isIdleAllowed && typeof closeIdleHttp1 === "function") closeIdleHttp1.call(server)
     for (const session of sessions) session.close()
   })
 }
@@ -123,7 +134,11 @@ function trackSessions(server: Http2Server | Http2SecureServer, limits: Limits):
 }
 
 /** Adapts the server to Fastify. Closing it refuses new connections, lets calls finish for a while, then cuts them. */
-function asHttpServer(server: SocketServer, graceMs: number, closeIdle: () => void): Server {
+function asHttpServer(
+  server: SocketServer,
+  { graceMs, idleGraceMs }: Limits,
+  closeIdle: (isIdleAllowed: boolean) => void,
+): Server {
   const sockets = new Set<Socket>()
   server.on("connection", (socket: Socket) => {
     sockets.add(socket)
@@ -136,20 +151,23 @@ function asHttpServer(server: SocketServer, graceMs: number, closeIdle: () => vo
   const closeServer = server.close.bind(server)
   const close = (done?: (error?: Error) => void) => {
     const cut = setTimeout(closeAll, graceMs)
+    const idleUntil = performance.now() + idleGraceMs
+    const closeDue = () => closeIdle(performance.now() < idleUntil)
     // Repeated, because a connection becomes idle when its last call is answered.
-    const sweep = setInterval(closeIdle, 50)
+    const sweep = setInterval(closeDue, 50)
     closeServer((error) => {
       clearTimeout(cut)
       clearInterval(sweep)
       done?.(error)
     })
-    closeIdle()
+    closeDue()
     return server
   }
   // Fastify's factory is typed as node:http, but uses only these members and the events of net.Server.
   return Object.assign(server, {
     close,
-    closeIdleConnections: closeIdle,
+    // Fastify calls it when it begins to close.
+    closeIdleConnections: () => closeIdle(idleGraceMs > 0),
     closeAllConnections: closeAll,
     setTimeout: () => server,
   }) as unknown as Server

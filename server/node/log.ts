@@ -21,6 +21,8 @@ const fields: Record<string, (value: unknown) => unknown> = {
   traceId: text(/^[0-9a-f]{32}$/),
   durationMs: number,
   status: number,
+  worker: number,
+  workers: number,
   port: number,
   url: text(url),
   profile: text(word),

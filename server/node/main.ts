@@ -3,6 +3,8 @@ import { createServer } from "node:net"
 import { type Config, ConfigError, parseConfig } from "./config.ts"
 import { createLog } from "./log.ts"
 import type { Program } from "./program.ts"
+import type { Supervised } from "./workers/supervisor.ts"
+import { siblingsOf } from "./workers/worker.ts"
 
 /** A shutdown that takes longer is aborted. */
 const stopLimitMs = 10_000
@@ -60,35 +62,56 @@ The contract is at ${url}/docs and ${url}/openapi.json.
 `
 }
 
-const config = await chosen(readConfig())
-const log = createLog(config.logLevel)
-// Imported only now, so that invalid settings are reported at once.
-const { startProgram } = await import("./program.ts")
-const program = await startProgram(config, log).catch((error: unknown) => {
+const siblings = siblingsOf(process.env)
+const config = siblings ? readConfig() : await chosen(readConfig())
+const log = siblings ? createLog(config.logLevel).child({ worker: siblings.number }) : createLog(config.logLevel)
+
+/** Imports the program only now, so that invalid settings are reported at once. */
+async function start(): Promise<Supervised> {
+  if (config.workers > 1 && siblings === undefined) {
+    return (await import("./workers/supervisor.ts")).supervise(config, log)
+  }
+  const { startProgram } = await import("./program.ts")
+  const share = Math.floor(config.databaseConnections / config.workers)
+  const program = await startProgram({ ...config, databaseConnections: share }, log, siblings)
+  if (config.profile === "development") console.log(firstSteps(program))
+  return program
+}
+
+const running = await start().catch((error: unknown) => {
   log.fatal({ err: error }, "the server could not start")
   // For the person at the terminal. Logs contain no messages.
   console.error(sentenceOf(error) || "the server could not start")
   process.exit(1)
 })
-if (config.profile === "development") console.log(firstSteps(program))
-log.info({ url: program.url, profile: config.profile }, "ready")
+if (siblings) siblings.ready(running.url)
+else log.info({ url: running.url, profile: config.profile, workers: config.workers }, "ready")
 
 let isStopping = false
+function stop(): void {
+  isStopping = true
+  setTimeout(() => {
+    log.error("the server stopped before every call had a response")
+    process.exit(1)
+  }, stopLimitMs).unref()
+  running.close().then(
+    () => process.exit(0),
+    (error: unknown) => {
+      log.error({ err: error }, "the stop failed")
+      process.exit(1)
+    },
+  )
+}
+
+siblings?.onStop(() => {
+  if (!isStopping) stop()
+})
 for (const signal of ["SIGINT", "SIGTERM"] as const) {
   process.on(signal, () => {
+    // A terminal sends SIGINT to workers too. The supervisor stops them.
+    if (siblings && (signal === "SIGINT" || isStopping)) return
     if (isStopping) process.exit(1)
-    isStopping = true
     log.info({ signal }, "stopping")
-    setTimeout(() => {
-      log.error("the server stopped before every call had a response")
-      process.exit(1)
-    }, stopLimitMs).unref()
-    program.close().then(
-      () => process.exit(0),
-      (error: unknown) => {
-        log.error({ err: error }, "the stop failed")
-        process.exit(1)
-      },
-    )
+    stop()
   })
 }

@@ -36,6 +36,8 @@ const seconds = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5
 export function createMetrics(): Metrics {
   const registry = new Registry()
   collectDefaultMetrics({ register: registry })
+  workersRunning(registry).set(1)
+  workerRestarts(registry)
   const calls = createCallMetrics(registry)
   const limited = new Counter({
     name: "signet_limit_refusals_total",
@@ -51,6 +53,24 @@ export function createMetrics(): Metrics {
     watch: createGauges(registry),
   }
 }
+
+/** Creates the metrics of a process that only supervises workers: the rest of its page comes from them. */
+export function createSupervisorMetrics(): { readonly registry: Registry; readonly restarted: () => void } {
+  const registry = new Registry()
+  collectDefaultMetrics({ register: registry })
+  const restarts = workerRestarts(registry)
+  return { registry, restarted: () => restarts.inc() }
+}
+
+const workersRunning = (registry: Registry) =>
+  new Gauge({ name: "signet_workers", help: "Running workers.", registers: [registry] })
+
+const workerRestarts = (registry: Registry) =>
+  new Counter({
+    name: "signet_worker_restarts_total",
+    help: "Workers that ended and were replaced.",
+    registers: [registry],
+  })
 
 function createCallMetrics(registry: Registry): Pick<Metrics, "interceptor" | "gated"> {
   const registers = [registry]
@@ -154,6 +174,7 @@ function createSweepMetrics(registry: Registry): Metrics["swept"] {
     name: "signet_sweep_last_success_timestamp_seconds",
     help: "Unix time of the last successful sweep.",
     labelNames: ["sweep"],
+    aggregator: "max",
     registers,
   })
   return (sweep, work) => async () => {
@@ -196,6 +217,7 @@ function createGauges(registry: Registry): Metrics["watch"] {
   new Gauge({
     name: "signet_revocation_feed_lag_seconds",
     help: "Seconds since this process last read the end of the revocation log.",
+    aggregator: "max",
     registers,
     collect() {
       const lagMs = sources?.feedLagMs()

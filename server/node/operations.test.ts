@@ -259,7 +259,7 @@ describe("the metrics", () => {
 })
 
 test("the administration server has the metrics", async () => {
-  const admin = createAdmin(metrics.registry)
+  const admin = createAdmin(() => metrics.registry.metrics(), metrics.registry.contentType)
   const answer = await admin.inject("/metrics")
   expect(answer.headers["content-type"]).toContain("text/plain")
   expect(answer.body).toContain("signet_rpc_duration_seconds_bucket")

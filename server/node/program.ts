@@ -55,11 +55,12 @@ import { followSealingKeys, openSecrets } from "./open-secrets.ts"
 import { openPushes } from "./pushes.ts"
 import { startRevocations } from "./revocations.ts"
 import { startTracing } from "./tracing.ts"
+import type { Siblings } from "./workers/worker.ts"
 
 export interface Program {
   /** URL of the public server. */
   readonly url: string
-  /** URL of the metrics. */
+  /** URL of the metrics; empty in a worker, whose supervisor serves them. */
   readonly adminUrl: string
   readonly deps: Deps
   /** Public key of the development profile's root, which messaging clients pin; null in production. */
@@ -84,14 +85,19 @@ const locksEveryMs = 1_000
 interface Start {
   readonly config: Config
   readonly log: FastifyBaseLogger
+  /** Undefined in a process without workers. */
+  readonly siblings: Siblings | undefined
   readonly metrics: Metrics
   readonly onFault: (fault: unknown) => void
   /** Registers a cleanup. Cleanups run in reverse order when the program stops. */
   onClose(stop: () => Promise<void> | void): void
 }
 
-/** @throws Error if a stage fails; earlier stages are then stopped. */
-export async function startProgram(config: Config, log: FastifyBaseLogger): Promise<Program> {
+/**
+ * @param siblings The other workers of the same port, if this process is one of several.
+ * @throws Error if a stage fails; earlier stages are then stopped.
+ */
+export async function startProgram(config: Config, log: FastifyBaseLogger, siblings?: Siblings): Promise<Program> {
   const stops: (() => Promise<void> | void)[] = []
   const close = async () => {
     while (stops.length > 0) await stops.pop()?.()
@@ -99,6 +105,7 @@ export async function startProgram(config: Config, log: FastifyBaseLogger): Prom
   const start: Start = {
     config,
     log,
+    siblings,
     metrics: createMetrics(),
     onFault: (fault) => log.error({ err: fault }, "fault"),
     onClose: (stop) => stops.push(stop),
@@ -185,12 +192,14 @@ function createDeps(
 }
 
 /** Starts periodic work: writes counts of refusals, deletes expired rows, ends locks. */
-function startHousekeeping({ metrics: { swept }, onFault, onClose }: Start, { db }: Storage, deps: Deps): void {
+function startHousekeeping({ siblings, metrics, onFault, onClose }: Start, { db }: Storage, deps: Deps): void {
+  onClose(every(sweepEveryMs, () => deps.refusals.flush(), onFault))
+  if (siblings?.isFirst === false) return
+  const { swept } = metrics
   const sweepAccounts = swept("accounts", () => sweep(db, clock.nowMs()))
   const sweepConversations = swept("messaging", () => sweepMessaging(db, clock.nowMs()))
   onClose(every(sweepEveryMs, sweepAccounts, onFault))
   onClose(every(sweepEveryMs, sweepConversations, onFault))
-  onClose(every(sweepEveryMs, () => deps.refusals.flush(), onFault))
   onClose(every(eraseEveryMs, () => eraseDue(deps, onFault), onFault))
   onClose(every(locksEveryMs, () => endDueLocks(deps, onFault), onFault))
 }
@@ -199,17 +208,16 @@ type Feeds = ReturnType<typeof startFeeds>
 
 /** Starts hints between processes and the revocation feed. */
 function startFeeds(
-  { config: { databaseUrl, databaseDirectUrl }, metrics, onFault, onClose }: Start,
+  { config: { databaseUrl, databaseDirectUrl }, siblings, metrics, onFault, onClose }: Start,
   storage: Storage,
   deps: Deps,
 ) {
   const { db, connections, revoked } = storage
   const origin = Buffer.from(random.bytes(8)).toString("hex")
   const listenUrl = databaseDirectUrl ?? databaseUrl
-  const wakeups = createWakeups({
-    others: listenUrl === null ? null : { findDatabase: primaryOf(listenUrl), origin, missed: missedHints(db) },
-    onError: onFault,
-  })
+  const othersAt = (url: string) => ({ findDatabase: primaryOf(url), origin, missed: missedHints(db) })
+  const others = listenUrl === null ? null : { ...othersAt(listenUrl), openBus: siblings?.openBus }
+  const wakeups = createWakeups({ others, onError: onFault })
   onClose(() => wakeups.close())
   const revocations = startRevocations({ log: createRevocationLog(db), deps, wakeups, onFault })
   onClose(() => revocations.stop())
@@ -245,7 +253,7 @@ async function openMessaging(
   })
   onClose(() => messaging.stop())
   const { issuerKeys } = messaging
-  if (issuerKeys.keySet() === undefined) log.warn("messaging is not available: no issuer key set is configured")
+  if (issuerKeys.keySet() === undefined) log.warn("messaging is not available, no issuer key set is configured")
   const { messagingAudience } = config
   const backendOf = root && { deps, messagingAudience, receiptKeys, issuerKeys, issuerRootKey: root.rootKey }
   const addMessagingBackend = backendOf && ((receiptKey: Uint8Array) => addDevelopmentBackend(backendOf, receiptKey))
@@ -274,6 +282,7 @@ async function openApp(
     tls: tls && { cert: readFileSync(tls.certFile, "utf8"), key: readFileSync(tls.keyFile, "utf8") },
     trustedHops: config.trustedHops,
     callLimitMs: 30_000,
+    idleGraceMs: 1_000,
     console: consoleOf(config, messaging.development.issuerRootKey),
   })
 }
@@ -309,10 +318,17 @@ async function addDevelopment(
   })
 }
 
-async function listen({ config, metrics, onClose }: Start, app: App): Promise<Pick<Program, "url" | "adminUrl">> {
-  const admin = createAdmin(metrics.registry)
-  onClose(() => admin.close())
-  const adminUrl = await admin.listen({ host: config.adminHost, port: config.adminPort })
+async function listen(
+  { config, siblings, metrics, onClose }: Start,
+  app: App,
+): Promise<Pick<Program, "url" | "adminUrl">> {
+  let adminUrl = ""
+  if (siblings) siblings.publishMetrics(metrics.registry)
+  else {
+    const admin = createAdmin(() => metrics.registry.metrics(), metrics.registry.contentType)
+    onClose(() => admin.close())
+    adminUrl = await admin.listen({ host: config.adminHost, port: config.adminPort })
+  }
   onClose(() => app.close())
   await app.listen({ host: config.host, port: config.port, listenTextResolver: () => "listening" })
   return { url: urlOf(config, app.server.address() as AddressInfo), adminUrl }

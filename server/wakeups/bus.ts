@@ -14,7 +14,7 @@ export interface Bus {
   close(): Promise<void>
 }
 
-interface BusOptions {
+export interface BusOptions {
   /** Returns the URL of the primary, at each connection. */
   readonly findDatabase: () => Promise<string>
   /** Identifies this process: letters and digits, unique among the processes. */

@@ -1,5 +1,5 @@
 import type { Hint, MissedHints, Wakeups } from "@signet/kernel/messaging/wakeups"
-import { type Bus, createPostgresBus } from "./bus.ts"
+import { type Bus, type BusOptions, createPostgresBus } from "./bus.ts"
 import { createHub } from "./hub.ts"
 import { createPoll } from "./poll.ts"
 
@@ -13,6 +13,8 @@ interface WakeupsOptions {
     readonly missed: MissedHints
     /** How long a hint waits for others to share its notification, in milliseconds. */
     readonly gatherMs?: number
+    /** Default: a connection of its own to PostgreSQL. */
+    readonly openBus?: ((options: BusOptions) => Bus) | undefined
   } | null
   onError(error: unknown): void
 }
@@ -60,11 +62,11 @@ export function createWakeups({ others, onError }: WakeupsOptions): OpenWakeups 
 }
 
 function withOthers(
-  { findDatabase, origin, missed, gatherMs }: NonNullable<WakeupsOptions["others"]>,
+  { findDatabase, origin, missed, gatherMs, openBus = createPostgresBus }: NonNullable<WakeupsOptions["others"]>,
   { hub, onRevocations }: { readonly hub: ReturnType<typeof createHub>; onRevocations(): void },
   onError: (error: unknown) => void,
 ) {
-  const bus: Bus = createPostgresBus({
+  const bus: Bus = openBus({
     findDatabase,
     origin,
     ...(gatherMs === undefined ? {} : { gatherMs }),

@@ -5,6 +5,11 @@ import { sql } from "kysely"
 import type { Database } from "../../server/store/postgres/sql.ts"
 import { type Clients, clientsOver, protocols } from "../support/clients.ts"
 
+export interface SignedIn {
+  readonly sessionId: string
+  readonly refreshToken: string
+}
+
 interface Writer {
   readonly sessionId: string
   /** Refreshes with an answer. */
@@ -17,6 +22,8 @@ export interface Writers {
   acknowledged(): number
   /** Resolves after that many more refreshes have answers. */
   more(count: number): Promise<void>
+  /** Sends further refreshes to another server. */
+  moveTo(url: string): void
   /** Waits for the running refreshes. */
   stop(): Promise<void>
 }
@@ -27,17 +34,28 @@ function clientsOf(url: string): Clients {
   return clientsOver(connect(url))
 }
 
-export async function startWriters(url: string, count: number): Promise<Writers> {
+/** Signs in at the stand-in provider of a server's development profile. */
+export async function signInAtStandIn(url: string, index: number): Promise<SignedIn> {
+  const email = JSON.stringify({ email: `writer-${index}@example.com` })
+  const asked = await fetch(`${url}/dev/idp-a/login-request`, { method: "POST", body: email })
+  const headers = { "content-type": "application/json" }
+  const response = await fetch(`${url}/auth/login/idp-a`, { method: "POST", headers, body: await asked.text() })
+  const { session, refreshToken } = (await response.json()) as { session: { id: string }; refreshToken: string }
+  return { sessionId: session.id, refreshToken }
+}
+
+/** @param signIn Default: at the server's own stand-in provider. */
+export async function startWriters(
+  url: string,
+  count: number,
+  signIn: (index: number) => Promise<SignedIn> = (index) => signInAtStandIn(url, index),
+): Promise<Writers> {
   let isStopping = false
   let listeners: (() => void)[] = []
-  const { auth } = clientsOf(url)
+  let { auth } = clientsOf(url)
   const begin = async (index: number) => {
-    const email = JSON.stringify({ email: `writer-${index}@example.com` })
-    const asked = await fetch(`${url}/dev/idp-a/login-request`, { method: "POST", body: email })
-    const headers = { "content-type": "application/json" }
-    const response = await fetch(`${url}/auth/login/idp-a`, { method: "POST", headers, body: await asked.text() })
-    const { session, refreshToken } = (await response.json()) as { session: { id: string }; refreshToken: string }
-    const writer: Writer = { sessionId: session.id, acknowledged: 0, failed: 0 }
+    const { sessionId, refreshToken } = await signIn(index)
+    const writer: Writer = { sessionId, acknowledged: 0, failed: 0 }
     return { writer, running: write(writer, refreshToken) }
   }
   const write = async (writer: Writer, first: string): Promise<void> => {
@@ -67,6 +85,9 @@ export async function startWriters(url: string, count: number): Promise<Writers>
       listeners.push(listener)
       await promise
       listeners = listeners.filter((one) => one !== listener)
+    },
+    moveTo(next) {
+      auth = clientsOf(next).auth
     },
     async stop() {
       isStopping = true

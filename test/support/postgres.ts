@@ -37,6 +37,8 @@ export interface TestStore {
   /** Called after revocations were committed. */
   onRevoked: Set<() => void>
   db: Database
+  /** Of PostgreSQL: for programs that share the store. */
+  databaseUrl?: string
   close(): Promise<void>
 }
 
@@ -78,7 +80,8 @@ export async function openTestStore(
   kind: StoreKind,
   options: { isolationLevel?: IsolationLevel; maxConnections?: number; statementSeconds?: number } = {},
 ): Promise<TestStore> {
-  const { db, close } = kind === "pglite" ? await openPgliteCopy() : await openPostgresCopy(options)
+  const { db, close, databaseUrl } =
+    kind === "pglite" ? { ...(await openPgliteCopy()), databaseUrl: undefined } : await openPostgresCopy(options)
   const audit = testAuditLogDeps()
   const listeners = new Set<() => void>()
   const onRevoked = () => {
@@ -86,6 +89,7 @@ export async function openTestStore(
   }
   return {
     db,
+    ...(databaseUrl !== undefined && { databaseUrl }),
     store: createStore(db, { ...options, audit, onRevoked }),
     messaging: createMessagingStore(db, { ...options, audit, onRevoked }),
     moving: createMoving(db, { ...options, audit, onRevoked }),
@@ -102,13 +106,14 @@ async function openPgliteCopy(): Promise<OpenDatabase> {
   return openMemoryPglite(await openAsBlob(dump))
 }
 
-async function openPostgresCopy(options: OpenOptions): Promise<OpenDatabase> {
+async function openPostgresCopy(options: OpenOptions): Promise<OpenDatabase & { databaseUrl: string }> {
   const database = await createTestDatabase()
   const { maxConnections = 10, statementSeconds } = options
   const opened = openPostgres(database.socketUrl, { maxConnections, ...(statementSeconds && { statementSeconds }) })
   return {
     db: opened.db,
     connections: opened.connections,
+    databaseUrl: database.url,
     async close() {
       await opened.close()
       await database.drop()

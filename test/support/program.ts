@@ -5,6 +5,7 @@ import { join } from "node:path"
 
 export interface RunningProgram {
   readonly url: string
+  readonly pid: number
   /** All of its standard output and standard error. */
   output(): string
   /** Sends the signal and waits for the end. @returns The exit code; null if the signal ended it. */
@@ -27,7 +28,7 @@ function start(settings: Settings): { child: ChildProcess; stdout: () => string;
   // Without the tests' own environment, which may contain a database URL.
   const { PATH = "", HOME = "" } = process.env
   const child = spawn(process.execPath, [main], {
-    env: { PATH, HOME, NODE_COMPILE_CACHE: compiled, ADMIN_PORT: "0", ...settings },
+    env: { PATH, HOME, NODE_COMPILE_CACHE: compiled, ADMIN_PORT: "0", SIGNET_WORKERS: "1", ...settings },
     stdio: ["ignore", "pipe", "pipe"],
   })
   const said = { stdout: "", stderr: "" }
@@ -56,6 +57,7 @@ export async function startProgram(settings: Settings): Promise<RunningProgram> 
   if (url === undefined) throw new Error(`the program ended with ${child.exitCode}: ${output()}`)
   return {
     url,
+    pid: child.pid ?? 0,
     output,
     async end(signal) {
       child.kill(signal)

@@ -16,6 +16,8 @@ signet-server health     exit with 0 if the server on this machine is ready
 Without settings it is the development profile on http://127.0.0.1:8080, with its data in ./.signet.
 PORT, HOST, DATABASE_URL, SIGNET_DATA and SIGNET_PROFILE are the first settings to know.`
 
+// A worker of the executable file gets its script once more.
+if (process.argv[2] === process.argv[1]) process.argv.splice(2, 1)
 const [command] = process.argv.slice(2)
 const load = (path) => {
   const built = new URL(`../dist/server/node/${path}.js`, import.meta.url)

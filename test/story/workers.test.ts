@@ -1,0 +1,115 @@
+// Several workers behind one port, in the production profile.
+import { readFileSync } from "node:fs"
+import { createClient } from "@connectrpc/connect"
+import { createConnectTransport } from "@connectrpc/connect-node"
+import { AuthService } from "@signet/proto/auth/v1/auth_service"
+import { afterAll, beforeAll, describe, expect, test } from "vitest"
+import { compareWithDatabase, type SignedIn, startWriters, type Writers } from "../drills/writers.ts"
+import { effort, isLong } from "../support/effort.ts"
+import { freePort } from "../support/free-port.ts"
+import { describeOnPostgres, openTestStore, type TestStore } from "../support/postgres.ts"
+import { type RunningProgram, startProgram } from "../support/program.ts"
+import { startTestServer } from "../support/server.ts"
+
+const writerCount = 8
+const calls = effort(60, 300, 5_000)
+
+// Each worker starts in seconds.
+describe.runIf(isLong)("two workers", () => describeOnPostgres("behind one port", suite))
+
+function suite(): void {
+  let store: TestStore
+  let program: RunningProgram
+  let writers: Writers
+  let adminUrl: string
+
+  /** Sessions exist before the program starts: the production profile has no stand-in provider. */
+  async function signIn(): Promise<SignedIn[]> {
+    const server = await startTestServer({ store })
+    const { auth } = {
+      auth: createClient(AuthService, createConnectTransport({ baseUrl: server.url, httpVersion: "1.1" })),
+    }
+    const all = await Promise.all(
+      Array.from({ length: writerCount }, async (_, index) => {
+        const { session, refreshToken } = await auth.externalLogin(await server.login(`writer-${index}`))
+        return { sessionId: session?.id ?? "", refreshToken }
+      }),
+    )
+    await server.close()
+    return all
+  }
+
+  beforeAll(async () => {
+    store = await openTestStore("postgres")
+    const signedIn = await signIn()
+    const adminPort = String(await freePort())
+    adminUrl = `http://127.0.0.1:${adminPort}/metrics`
+    const windows = { refresh: { ip: { limit: 1_000_000 }, session: { limit: 1_000_000 } } }
+    program = await startProgram({
+      ...{ SIGNET_PROFILE: "production", DATABASE_URL: store.databaseUrl ?? "", SIGNET_ISSUER: "https://auth.example" },
+      SIGNET_SEALING_KEY: Buffer.alloc(32, 2).toString("base64"),
+      SIGNET_PEPPERS: `1:${Buffer.alloc(32, 1).toString("base64")}`,
+      SIGNET_LIMITS: JSON.stringify({ windows }),
+      ...{ SIGNET_WORKERS: "2", PORT: "0", ADMIN_PORT: adminPort },
+    })
+    writers = await startWriters(program.url, writerCount, async (index) => signedIn[index] as SignedIn)
+  }, 120_000)
+  afterAll(async () => {
+    await writers?.stop()
+    await program?.end("SIGTERM")
+    await store?.close()
+  })
+
+  const measured = async (pattern: RegExp): Promise<number> =>
+    Number(pattern.exec(await (await fetch(adminUrl)).text())?.[1] ?? Number.NaN)
+  const refreshes = () => measured(/^signet_rpc_duration_seconds_count\{[^}]*method="Refresh",outcome="OK"\} (\d+)$/m)
+  const workers = () =>
+    readFileSync(`/proc/${program.pid}/task/${program.pid}/children`, "utf8").trim().split(" ").map(Number)
+  /** Over a new connection each, so that both workers answer. */
+  const keys = async () => {
+    const answers = Array.from({ length: 6 }, async () => {
+      const headers = { connection: "close" }
+      return (await fetch(`${program.url}/.well-known/jwks.json`, { headers })).text()
+    })
+    return new Set(await Promise.all(answers))
+  }
+
+  test("share one key ring and serve one metrics page with the sums of both", async () => {
+    await writers.more(calls)
+    expect(workers()).toHaveLength(2)
+    const before = writers.acknowledged()
+    const counted = await refreshes()
+    expect(counted).toBeGreaterThanOrEqual(before)
+    expect(counted).toBeLessThanOrEqual(writers.acknowledged() + writerCount)
+    expect(await measured(/^signet_workers (\d+)$/m)).toBe(2)
+    expect(await keys()).toHaveProperty("size", 1)
+  })
+
+  test("when one is killed under load, only its own calls fail, and it is replaced", async () => {
+    const counted = await refreshes()
+    process.kill(workers()[1] ?? 0, "SIGKILL")
+    await writers.more(calls)
+    // One call of each writer at most was at the killed worker.
+    for (const { failed } of writers.all) expect(failed).toBeLessThanOrEqual(1)
+    await expect.poll(() => measured(/^signet_workers (\d+)$/m), { timeout: 60_000, interval: 200 }).toBe(2)
+    expect(await measured(/^signet_worker_restarts_total (\d+)$/m)).toBe(1)
+    expect(await refreshes()).toBeGreaterThan(counted)
+    await writers.more(calls)
+    expect(await keys()).toHaveProperty("size", 1)
+  })
+
+  test("a worker that gets SIGTERM under load ends without a failed call, and is replaced", async () => {
+    const failed = () => writers.all.reduce((sum, writer) => sum + writer.failed, 0)
+    const before = failed()
+    process.kill(workers()[0] ?? 0, "SIGTERM")
+    await expect.poll(() => measured(/^signet_worker_restarts_total (\d+)$/m), { timeout: 60_000 }).toBe(2)
+    await writers.more(calls)
+    expect(failed()).toBe(before)
+  })
+
+  test("lose no acknowledged write and repeat none, and stop with 0", async () => {
+    await writers.stop()
+    expect(await compareWithDatabase(store.db, writers)).toEqual({ lost: 0, extra: 0 })
+    expect(await program.end("SIGTERM")).toBe(0)
+  })
+}
