@@ -69,7 +69,7 @@ const log = siblings ? createLog(config.logLevel).child({ worker: siblings.numbe
 /** Imports the program only now, so that invalid settings are reported at once. */
 async function start(): Promise<Supervised> {
   if (config.workers > 1 && siblings === undefined) {
-    return (await import("./workers/supervisor.ts")).supervise(config, log)
+    return (await import("./workers/supervisor.ts")).supervise(config, process.env, log)
   }
   const { startProgram } = await import("./program.ts")
   const share = Math.floor(config.databaseConnections / config.workers)

@@ -9,7 +9,7 @@ import type { ToWorker } from "./messages.ts"
 interface RelayOptions {
   readonly databaseUrl: string
   /** Sends to all workers but the given one. */
-  broadcast(message: ToWorker, except?: number): void
+  broadcast(message: ToWorker, except?: number): unknown
   onFault(fault: unknown): void
 }
 

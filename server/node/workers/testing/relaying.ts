@@ -7,7 +7,7 @@ import { siblingsOf } from "../worker.ts"
 
 const siblings = siblingsOf(process.env)
 if (siblings === undefined) {
-  const supervised = await supervise(parseConfig(process.env), createLog("silent"))
+  const supervised = await supervise(parseConfig(process.env), process.env, createLog("silent"))
   process.stdin.resume().once("end", () => supervised.close().then(() => process.exit(0)))
 } else {
   const say = (what: string) => console.log(`worker ${siblings.number} ${what}`)
