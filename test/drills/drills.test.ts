@@ -4,6 +4,8 @@ import { effort, isLong } from "../support/effort.ts"
 import { noPostgres } from "../support/postgres.ts"
 import { failover } from "./failover.ts"
 import { hasPgBouncer, throughPgBouncer } from "./pooler.ts"
+import { hasPreviousRelease } from "./previous-release.ts"
+import { upgrade } from "./upgrade.ts"
 
 const writes = effort(50, 150, 5_000)
 const skipped = isLong ? (noPostgres ?? "") : "npm run test:long runs them"
@@ -30,3 +32,20 @@ describe.skipIf(withoutPooler !== "")(
     }, 300_000)
   },
 )
+
+// Installing the release before takes minutes.
+const isNight = effort(false, false, true)
+const withoutPrevious = isNight && !(await hasPreviousRelease()) ? "its commit is not in this clone" : ""
+const title = `an upgrade from the release before${withoutPrevious && ` (skipped: ${withoutPrevious})`}`
+if (isNight) {
+  describe.skipIf(withoutPrevious !== "")(title, () => {
+    test("fails no call and loses no write, can be undone, and is finished by a command", async () => {
+      const figures = await upgrade(writes)
+      console.log(figures)
+      expect(figures).toMatchObject({ failedCalls: 0, lost: 0, extra: 0 })
+      expect(figures?.acknowledged).toBeGreaterThanOrEqual(5 * writes)
+      expect(figures?.migrated).toBeGreaterThan(0)
+      expect(figures?.finished).toEqual(["0020_audit_address_and_auth_time", "0023_directive_leases"])
+    }, 1_800_000)
+  })
+}

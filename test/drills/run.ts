@@ -1,10 +1,12 @@
-// npm run drill -- failover|pooler: one drill with its figures.
+// npm run drill -- NAME: one drill with its figures.
 import { failover } from "./failover.ts"
 import { throughPgBouncer } from "./pooler.ts"
+import { upgrade } from "./upgrade.ts"
 
 const drills: Readonly<Record<string, () => Promise<object | undefined>>> = {
   failover: () => failover(500),
   pooler: () => throughPgBouncer(500),
+  upgrade: () => upgrade(500),
 }
 
 const name = process.argv[2] ?? ""

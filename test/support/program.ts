@@ -24,10 +24,13 @@ const main = join(import.meta.dirname, "../../server/node/main.ts")
 /** The compile cache halves the start time. */
 const compiled = join(import.meta.dirname, "../../node_modules/.cache/signet/compiled")
 
-function start(settings: Settings): { child: ChildProcess; stdout: () => string; stderr: () => string } {
+function start(
+  settings: Settings,
+  script: string,
+): { child: ChildProcess; stdout: () => string; stderr: () => string } {
   // Without the tests' own environment, which may contain a database URL.
   const { PATH = "", HOME = "" } = process.env
-  const child = spawn(process.execPath, [main], {
+  const child = spawn(process.execPath, [script], {
     env: { PATH, HOME, NODE_COMPILE_CACHE: compiled, ADMIN_PORT: "0", SIGNET_WORKERS: "1", ...settings },
     stdio: ["ignore", "pipe", "pipe"],
   })
@@ -40,9 +43,13 @@ function start(settings: Settings): { child: ChildProcess; stdout: () => string;
   return { child, stdout: () => said.stdout, stderr: () => said.stderr }
 }
 
-/** Starts a program that must serve. Rejects if it exits. */
-export async function startProgram(settings: Settings): Promise<RunningProgram> {
-  const { child, stdout, stderr } = start(settings)
+/**
+ * Starts a program that must serve. Rejects if it exits.
+ *
+ * @param script Default: this repository's server.
+ */
+export async function startProgram(settings: Settings, script = main): Promise<RunningProgram> {
+  const { child, stdout, stderr } = start(settings, script)
   const output = () => stdout() + stderr()
   const ended = once(child, "close")
   const ready = new Promise<string>((resolve) => {
@@ -69,7 +76,7 @@ export async function startProgram(settings: Settings): Promise<RunningProgram> 
 
 /** The output of a program that must not start. If it starts, it is killed after thirty seconds. */
 export async function refusedProgram(settings: Settings): Promise<Refusal> {
-  const { child, stdout, stderr } = start(settings)
+  const { child, stdout, stderr } = start(settings, main)
   const timer = setTimeout(() => child.kill("SIGKILL"), 30_000)
   await once(child, "close")
   clearTimeout(timer)

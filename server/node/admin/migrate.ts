@@ -1,20 +1,48 @@
-// npm run admin -- migrate: migrates the database as a server start does, for a role that owns it if the server's does
-// not.
-import { migrate as migrateDatabase } from "../../store/postgres/migrate.ts"
+// npm run admin -- migrate: migrates the database beyond what a server start does.
+import { migrate as migrateDatabase, pendingOf, readMigrations } from "../../store/postgres/migrate.ts"
+import { type PlannedMigration, planMigrations } from "../../store/postgres/migrating/plan.ts"
 import { openDatabase } from "../open-database.ts"
-import { type Command, UsageError } from "./command.ts"
+import { type Command, type CommandOutput, UsageError } from "./command.ts"
 
 export const migrateUsage = `migrate
-    Applies the pending migrations, as each start does. Use it if the server's database role does not own the tables.`
+    Applies the pending migrations that servers of the release before tolerate, and backfills. A start applies the same
+    without backfills. Use it if the server's database role does not own the tables.
+migrate --plan
+    Prints the pending migrations with tables, rows, locks and estimated time. Changes nothing.
+migrate --finish
+    Also drops what only servers of the release before use. Run it after they have stopped: there is no way back.`
 
 export const migrate: Command = async (args, config) => {
-  if (args.length > 0) throw new UsageError(migrateUsage)
+  const [option = "", ...others] = args
+  if (others.length > 0 || !["", "--plan", "--finish"].includes(option)) throw new UsageError(migrateUsage)
   const database = await openDatabase(config, () => undefined)
   try {
-    const applied = await migrateDatabase(database.db)
+    const files = await readMigrations()
+    if (option === "--plan") {
+      return planOutput(await planMigrations(database.db, (await pendingOf(database.db, files, "finish")).due))
+    }
+    const onRetry = (name: string, attempt: number) =>
+      console.error(`${name} waits for a lock that calls hold: attempt ${attempt + 1}`)
+    const scope = option === "--finish" ? "finish" : "backfill"
+    const applied = await migrateDatabase(database.db, { files, scope, onRetry })
+    const { due } = await pendingOf(database.db, files, "finish")
     const what = applied.length === 0 ? "nothing: the database is up to date" : applied.join(", ")
-    return { text: `Applied ${what}.`, json: { applied } }
+    const rest = due.length === 0 ? "" : ` Left for --finish: ${due.map(({ name }) => name).join(", ")}.`
+    return { text: `Applied ${what}.${rest}`, json: { applied, left: due.map(({ name }) => name) } }
   } finally {
     await database.close()
   }
+}
+
+function planOutput(migrations: readonly PlannedMigration[]): CommandOutput {
+  const lines = migrations.flatMap(({ name, kind, statements }) => [
+    `${name} (${kind === "finish" ? "only with --finish" : kind})`,
+    ...statements.map(({ statement, table, rows, blocks, seconds }) => {
+      const about = seconds < 1 ? "under 1 s" : `about ${Math.ceil(seconds)} s`
+      const text = statement.length > 60 ? `${statement.slice(0, 57)}...` : statement
+      return `  ${text}\n    ${table}: ${Math.round(rows)} rows, blocks ${blocks}, ${about}`
+    }),
+  ])
+  const text = lines.length === 0 ? "Nothing to migrate: the database is up to date." : lines.join("\n")
+  return { text, json: { migrations } }
 }

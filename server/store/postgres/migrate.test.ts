@@ -1,5 +1,6 @@
 import { sql } from "kysely"
 import { expect, test } from "vitest"
+import { isLong } from "../../../test/support/effort.ts"
 import {
   createTestDatabase,
   describeOnEachStore,
@@ -7,6 +8,8 @@ import {
   openTestStore,
 } from "../../../test/support/postgres.ts"
 import { isMigrated, migrate, readMigrations } from "./migrate.ts"
+import { kindOf, statementsOf } from "./migrating/files.ts"
+import { planMigrations } from "./migrating/plan.ts"
 import { openPostgres } from "./open.ts"
 
 test("a migration that was shipped is never edited: write a new one instead", async () => {
@@ -40,6 +43,7 @@ test("a migration that was shipped is never edited: write a new one instead", as
     "0027_push_endpoints": "0fdbf3edc214ba97bcd3090872670a7b9546dc348abad3e9c3e5ec21b4f36f2f",
     "0030_push_endpoint_session": "97be5cea45550a6246ce1fbe1f2b259fbc94c2638baf156a84f51295034af5df",
     "0031_audit_filters": "1834ce5ac67989684a9f30a392ee885ab449d7b1b88686b6ddbcb26517544182",
+    "0033_session_without_auth_time": "4ab087359e6539e68296ef31c8338c39dafe5484973e4591d7a7322d9c68908c",
   })
 })
 
@@ -52,6 +56,116 @@ test("migrations use portable SQL only", async () => {
   }
 })
 
+/** What servers of the release before may not survive. Its own migrations end with 0017. */
+const contracting =
+  /\bdrop (table|column)\b|\brename\b|\bset not null\b|\balter column \w+ (set data )?type\b|\bdrop default\b/i
+
+test("a migration that drops or renames is applied only when an upgrade is finished", async () => {
+  const files = (await readMigrations()).filter(({ name }) => name > "0018")
+  const found = files.filter(({ text }) => statementsOf(text).some((statement) => contracting.test(statement)))
+  expect(found.map(({ name }) => name)).toEqual(["0020_audit_address_and_auth_time", "0023_directive_leases"])
+  for (const { name } of found) expect(kindOf(name), name).toBe("finish")
+})
+
+test("statements are split outside of texts and comments", () => {
+  const text = "-- a; b\ncreate table t (a text default ';');\n  update t set a = 'x' -- c;\n where a = '';"
+  expect(statementsOf(text)).toEqual(["create table t (a text default ';')", "update t set a = 'x' where a = ''"])
+})
+
+const file = (name: string, text: string) => ({ name, text, sha256: "3".repeat(64) })
+
+describeOnEachStore("an upgrade", (kind) => {
+  test("keeps what the release before uses until it is finished", async () => {
+    const { db, close } = await openTestStore(kind)
+    const files = [
+      ...(await readMigrations()),
+      file("9997_old", "create table old (id integer primary key, a text); insert into old select 1, 'x';"),
+    ]
+    await migrate(db, { files })
+    const upgrade = [
+      ...files,
+      file("9998_finish_old", "alter table old drop column a;"),
+      file("9999_new", "alter table old add column b text;"),
+    ]
+    expect(await migrate(db, { files: upgrade })).toEqual(["9999_new"])
+    expect(await isMigrated(db, upgrade)).toBe(true)
+    expect((await sql`select a, b from old`.execute(db)).rows).toEqual([{ a: "x", b: null }])
+    expect(await migrate(db, { files: upgrade, scope: "finish" })).toEqual(["9998_finish_old"])
+    expect((await sql`select * from old`.execute(db)).rows).toEqual([{ id: 1, b: null }])
+    await close()
+  })
+
+  test("backfills in batches, and an interrupted backfill goes on", async () => {
+    const { db, close } = await openTestStore(kind)
+    const files = [
+      ...(await readMigrations()),
+      file(
+        "9997_rows",
+        "create table item (id integer primary key, b text); insert into item select generate_series(1, 25);",
+      ),
+    ]
+    await migrate(db, { files })
+    const text = (fails: string) => `update item set b = 'new' where id in (
+      select id from item where b is null order by id limit 10) and (${fails})`
+    // Fails in the third batch.
+    const broken = [...files, file("9998_backfill_item", text("id < 21 or 1 / (id - id) = 0"))]
+    await expect(migrate(db, { files: broken, scope: "backfill" })).rejects.toThrow("division by zero")
+    const count = async () => (await sql`select count(b)::int as n from item`.execute(db)).rows
+    expect(await count()).toEqual([{ n: 20 }])
+    const fixed = [...files, file("9998_backfill_item", text("true"))]
+    expect(await migrate(db, { files: fixed })).toEqual([])
+    expect(await migrate(db, { files: fixed, scope: "backfill" })).toEqual(["9998_backfill_item"])
+    expect(await count()).toEqual([{ n: 25 }])
+    await close()
+  })
+
+  test("builds indexes without blocking writes, and replaces one whose build was interrupted", async () => {
+    const { db, close } = await openTestStore(kind)
+    const files = [
+      ...(await readMigrations()),
+      file("9997_rows", "create table item (id integer, b text); insert into item values (1, 'x'), (1, 'x');"),
+    ]
+    await migrate(db, { files })
+    const next = [
+      ...files,
+      file("9998_index", "create unique index item_id on item (id);\ncreate index item_b on item (b);"),
+    ]
+    await expect(migrate(db, { files: next })).rejects.toMatchObject({ code: "23505" })
+    await sql`delete from item where ctid = (select min(ctid) from item)`.execute(db)
+    expect(await migrate(db, { files: next })).toEqual(["9998_index"])
+    const { rows } = await sql`select relname, indisvalid from pg_index join pg_class on indexrelid = oid
+      where relname like 'item%' order by relname`.execute(db)
+    expect(rows).toEqual([
+      { relname: "item_b", indisvalid: true },
+      { relname: "item_id", indisvalid: true },
+    ])
+    await close()
+  })
+
+  test("is planned with its tables, rows and locks", async () => {
+    const { db, close } = await openTestStore(kind)
+    const item = "create table item (id integer primary key); insert into item select generate_series(1, 5000);"
+    await migrate(db, { files: [...(await readMigrations()), file("9997_rows", item)] })
+    await sql`analyze item`.execute(db)
+    const [first, second, third] = await planMigrations(db, [
+      file("9998_a", "create index item_id on item (id);"),
+      file(
+        "9998_b",
+        "create table more (id integer); create index more_id on more (id); alter table item add check (id > 0);",
+      ),
+      file("9999_finish_c", "drop table item;"),
+    ])
+    expect(first?.statements).toMatchObject([{ table: "item", rows: 5_000, blocks: "nothing" }])
+    expect(second?.statements).toMatchObject([
+      { table: "more", rows: 0, blocks: "nothing" },
+      { table: "more", rows: 0, blocks: "nothing" },
+      { table: "item", rows: 5_000, blocks: "reads and writes" },
+    ])
+    expect(third).toMatchObject({ kind: "finish", statements: [{ table: "item", blocks: "reads and writes" }] })
+    await close()
+  })
+})
+
 describeOnEachStore("migrations", (kind) => {
   test("are idempotent, add new files, and refuse changed ones", async () => {
     const { db, close } = await openTestStore(kind)
@@ -61,13 +175,15 @@ describeOnEachStore("migrations", (kind) => {
 
     const next = { name: "9999_next", text: "create table next (id text); select 1;", sha256: "1".repeat(64) }
     expect(await isMigrated(db, [...files, next])).toBe(false)
-    expect(await migrate(db, [...files, next])).toEqual(["9999_next"])
+    expect(await migrate(db, { files: [...files, next] })).toEqual(["9999_next"])
     expect(await isMigrated(db, [...files, next])).toBe(true)
     // An older program still runs on a newer schema.
     expect(await isMigrated(db, files)).toBe(true)
 
     const changed = [...files, { ...next, sha256: "2".repeat(64) }]
-    await expect(migrate(db, changed)).rejects.toThrow("migration 9999_next was changed after this database applied it")
+    await expect(migrate(db, { files: changed })).rejects.toThrow(
+      "migration 9999_next was changed after this database applied it",
+    )
     expect(await isMigrated(db, changed)).toBe(false)
     await close()
   })
@@ -75,7 +191,7 @@ describeOnEachStore("migrations", (kind) => {
   test("that fail are rolled back", async () => {
     const { db, close } = await openTestStore(kind)
     const broken = { name: "9999_broken", text: "create table half (id text); select nothing;", sha256: "1".repeat(64) }
-    await expect(migrate(db, [...(await readMigrations()), broken])).rejects.toMatchObject({ code: "42703" })
+    await expect(migrate(db, { files: [...(await readMigrations()), broken] })).rejects.toMatchObject({ code: "42703" })
     const { rows } = await sql`select to_regclass('half') as half`.execute(db)
     expect(rows).toEqual([{ half: null }])
     await close()
@@ -83,6 +199,31 @@ describeOnEachStore("migrations", (kind) => {
 })
 
 describeOnPostgres("migrations from several processes", () => {
+  test.runIf(isLong)("wait two seconds for a lock at most, so that calls go on, and try again", async () => {
+    const { db, close } = await openTestStore("postgres")
+    const files = [...(await readMigrations()), file("9997_rows", "create table item (id integer);")]
+    await migrate(db, { files })
+    const release = Promise.withResolvers<void>()
+    const held = db.transaction().execute(async (trx) => {
+      await sql`select * from item`.execute(trx)
+      await release.promise
+    })
+    const attempts: number[] = []
+    const next = [...files, file("9998_column", "alter table item add column b text;")]
+    const migrated = migrate(db, { files: next, onRetry: (_, attempt) => attempts.push(attempt) })
+    let longestMs = 0
+    while (attempts.length < 2) {
+      const startedAt = performance.now()
+      await sql`insert into item values (1)`.execute(db)
+      longestMs = Math.max(longestMs, performance.now() - startedAt)
+    }
+    release.resolve()
+    await held
+    expect(await migrated).toEqual(["9998_column"])
+    expect(longestMs).toBeLessThan(4_000)
+    await close()
+  })
+
   test("of four concurrent processes, one migrates an empty database, and all succeed", async () => {
     const database = await createTestDatabase({ migrated: false })
     const programs = Array.from({ length: 4 }, () => openPostgres(database.url, { maxConnections: 2 }))

@@ -1,89 +1,82 @@
-// Applies the migrations: plain SQL files, forward only. A release first expands the schema, and a later one contracts
-// it. The database stores a checksum of each file, so a shipped file cannot be edited.
-import { createHash } from "node:crypto"
-import { readdir, readFile } from "node:fs/promises"
-import { join } from "node:path"
-import { CompiledQuery, type Kysely } from "kysely"
-import { type MigrationProvider, Migrator } from "kysely/migration"
-import type { Tables } from "./schema.ts"
+// Applies the migrations: plain SQL files, forward only. A release first expands the schema, and drops what is no longer
+// used when the operator finishes the upgrade. The database stores a checksum of each file, so a shipped file cannot be
+// edited.
+import { type ApplyOptions, apply } from "./migrating/apply.ts"
+import { kindOf, type MigrationKind, readMigrations, type SqlFile } from "./migrating/files.ts"
+import { withLease } from "./migrating/lease.ts"
 import type { Database } from "./sql.ts"
 
-interface SqlFile {
-  name: string
-  text: string
-  /** SHA-256 of the text in hexadecimal. */
-  sha256: string
+export { readMigrations } from "./migrating/files.ts"
+
+/** How far to migrate: what each start needs, also old rows, or all. */
+export type MigrationScope = "start" | "backfill" | "finish"
+
+const kindsOf: Readonly<Record<MigrationScope, ReadonlySet<MigrationKind>>> = {
+  start: new Set(["expand"]),
+  backfill: new Set(["expand", "backfill"]),
+  finish: new Set(["expand", "backfill", "finish"]),
 }
 
-const folder = join(import.meta.dirname, "migrations")
-
-/** This program's migrations, in order. */
-export async function readMigrations(): Promise<readonly SqlFile[]> {
-  const files = (await readdir(folder)).filter((file) => /^\d{4}_[a-z_]+\.sql$/.test(file)).toSorted()
-  return Promise.all(
-    files.map(async (file) => {
-      const text = await readFile(join(folder, file), "utf8")
-      return { name: file.replace(/\.sql$/, ""), text, sha256: createHash("sha256").update(text, "utf8").digest("hex") }
-    }),
-  )
+export interface MigrateOptions extends Pick<ApplyOptions, "onRetry"> {
+  readonly files?: readonly SqlFile[]
+  /** Default: `start`. An empty database gets all files. */
+  readonly scope?: MigrationScope
 }
 
 /**
- * Applies the missing migrations. Concurrent and repeated calls are safe.
+ * Applies the missing migrations of a scope. Concurrent and repeated calls are safe. An interrupted call is resumed by
+ * the next one: each file is a transaction, and each batch of a backfill.
  *
  * @returns The names of the migrations that this call applied.
  * @throws Error when the database has another version of a migration.
  */
-export async function migrate(db: Database, files?: readonly SqlFile[]): Promise<readonly string[]> {
-  const migrations = files ?? (await readMigrations())
-  return db.connection().execute((session) => unhurried(session, () => migrateWith(session, migrations)))
+export async function migrate(db: Database, options: MigrateOptions = {}): Promise<readonly string[]> {
+  const { scope = "start", files = await readMigrations() } = options
+  // Without a lease, because a database role without rights to change the schema starts on a migrated database.
+  if ((await pendingOf(db, files, scope)).due.length === 0) return []
+  return withLease(db, async () => {
+    const { due, isEmpty } = await pendingOf(db, files, scope)
+    for (const file of due) await apply(db, file, { isInUse: !isEmpty, onRetry: options.onRetry })
+    return due.map(({ name }) => name)
+  })
 }
 
-/** Runs without timeouts: a migration, and the wait for another process's, takes as long as it needs. */
-async function unhurried<T>(session: Database, work: () => Promise<T>): Promise<T> {
-  const bounds = ["statement_timeout", "lock_timeout", "idle_in_transaction_session_timeout"]
-  for (const bound of bounds) await session.executeQuery(CompiledQuery.raw(`set ${bound} = 0`))
-  try {
-    return await work()
-  } finally {
-    // A session whose timeouts cannot be reset is lost anyway.
-    for (const bound of bounds) await session.executeQuery(CompiledQuery.raw(`reset ${bound}`)).catch(() => undefined)
-  }
+interface Pending {
+  readonly due: readonly SqlFile[]
+  /** True for a database without any migration. */
+  readonly isEmpty: boolean
 }
 
-async function migrateWith(db: Database, migrations: readonly SqlFile[]): Promise<readonly string[]> {
-  const { error, results } = await new Migrator({ db, provider: sqlFileProvider(migrations) }).migrateToLatest()
-  if (error !== undefined) throw error
+/** The files of a scope that the database does not have. @throws Error when it has another version of a file. */
+export async function pendingOf(db: Database, files: readonly SqlFile[], scope: MigrationScope): Promise<Pending> {
   const kept = await readChecksums(db)
-  for (const { name, sha256 } of migrations) {
-    if (kept.get(name) !== sha256) throw new Error(`migration ${name} was changed after this database applied it`)
+  for (const { name, sha256 } of files) {
+    if (kept.has(name) && kept.get(name) !== sha256) {
+      throw new Error(`migration ${name} was changed after this database applied it`)
+    }
   }
-  return (results ?? []).filter((result) => result.status === "Success").map((result) => result.migrationName)
+  const isEmpty = kept.size === 0
+  const kinds = kindsOf[isEmpty ? "finish" : scope]
+  return { due: files.filter(({ name }) => !kept.has(name) && kinds.has(kindOf(name))), isEmpty }
 }
 
-/** True when the database has every migration of this program, unchanged. Newer ones may follow: they only add. */
+/** True when the database has every migration that a start applies, unchanged. Newer ones may follow. */
 export async function isMigrated(db: Database, files?: readonly SqlFile[]): Promise<boolean> {
   try {
-    const [migrations, kept] = await Promise.all([files ?? readMigrations(), readChecksums(db)])
-    return migrations.every(({ name, sha256 }) => kept.get(name) === sha256)
+    return (await pendingOf(db, files ?? (await readMigrations()), "start")).due.length === 0
   } catch {
     return false
   }
 }
 
-async function readChecksums(db: Database): Promise<ReadonlyMap<string, string>> {
-  const rows = await db.selectFrom("migration_checksum").select(["name", "sha256"]).execute()
-  return new Map(rows.map(({ name, sha256 }) => [name, sha256]))
-}
+const noTable = "42P01"
 
-function sqlFileProvider(files: readonly SqlFile[]): MigrationProvider {
-  const migrationOf = ({ name, text, sha256 }: SqlFile) => ({
-    async up(db: Kysely<Tables>) {
-      await db.executeQuery(CompiledQuery.raw(text))
-      await db.insertInto("migration_checksum").values({ name, sha256 }).execute()
-    },
-  })
-  return {
-    getMigrations: async () => Object.fromEntries(files.map((file) => [file.name, migrationOf(file)])),
+async function readChecksums(db: Database): Promise<ReadonlyMap<string, string>> {
+  try {
+    const rows = await db.selectFrom("migration_checksum").select(["name", "sha256"]).execute()
+    return new Map(rows.map(({ name, sha256 }) => [name, sha256]))
+  } catch (error) {
+    if (error instanceof Error && "code" in error && error.code === noTable) return new Map()
+    throw error
   }
 }
