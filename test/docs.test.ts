@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs"
 import { dirname, join } from "node:path"
 import { describe, expect, test } from "vitest"
-import { settings } from "../server/node/config.ts"
+import { settings } from "../server/node/settings.ts"
 
 const operations = readFileSync(new URL("../docs/reference/operations.md", import.meta.url), "utf8")
 

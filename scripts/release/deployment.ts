@@ -5,7 +5,12 @@ import { root, version } from "../packages/plan.ts"
 import { folderEntries } from "./production.ts"
 import { writeTarGz } from "./tar.ts"
 
-const single = ["deploy/compose.yaml", "deploy/systemd/signet.service"]
+const single = [
+  "deploy/compose.yaml",
+  "deploy/systemd/signet.service",
+  "deploy/monitoring/alerts.yaml",
+  "deploy/monitoring/dashboard.json",
+]
 
 /** @returns The content of each file, by name. */
 export function deploymentFiles(seconds: number): ReadonlyMap<string, Uint8Array> {

@@ -30,7 +30,7 @@ import { auditDenials } from "./denials.ts"
 import { addDocs } from "./docs.ts"
 import { createHttp, shutdownOf } from "./http.ts"
 import type { Metrics } from "./metrics.ts"
-import { addProbes } from "./probes.ts"
+import { addProbes, type ReadinessChecks } from "./probes.ts"
 import { reflectionRoutes } from "./reflection.ts"
 import { restPlugin } from "./rest-plugin.ts"
 import { serviceRoutes, services } from "./routes.ts"
@@ -57,6 +57,8 @@ interface AppOptions {
   idleGraceMs?: number
   /** Maximum duration of a unary call, in milliseconds. */
   callLimitMs: number
+  /** Conditions of `/readyz`. Default: the database has this program's migrations. */
+  readiness?: ReadinessChecks
   /** What the console's pages need to know; null serves no console. */
   console: ConsoleSettings | null
 }
@@ -141,7 +143,7 @@ export async function createApp(options: AppOptions): Promise<FastifyInstance> {
       if (options.hasReflection) reflectionRoutes([...services, Health])(router)
     },
   })
-  addProbes(app, () => deps.store.isReady())
+  addProbes(app, options.readiness ?? { database: () => deps.store.isReady() })
   await addDocs(app)
   if (options.console) await addConsole(app, options.console)
   return app

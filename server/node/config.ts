@@ -1,5 +1,4 @@
-// Every setting of the server: meaning, unit, default and reason. docs/reference/operations.md repeats the table, and a
-// test compares them.
+// Parses the settings of the server, which settings.ts lists.
 import { isIP } from "node:net"
 import { availableParallelism } from "node:os"
 import { parseId } from "@signet/kernel/ids"
@@ -9,6 +8,7 @@ import { maxCount } from "@signet/kernel/messaging/limits"
 import { parseKey, parsePeppers } from "../keys/key-settings.ts"
 import { type PushSettings, parsePushSettings } from "../pushes/push-settings.ts"
 import { type BlobSettings, parseBlobSettings } from "./open-blobs.ts"
+import { type LogLevel, logLevels, mostWorkers } from "./settings.ts"
 
 export type Environment = Readonly<Record<string, string | undefined>>
 
@@ -47,6 +47,8 @@ export interface Config {
   auditCheckpointSeconds: number
   /** Endpoint for spans (OTLP over HTTP); null disables tracing. */
   traceEndpoint: string | null
+  /** Endpoint for metrics (OTLP over HTTP); null sends none. */
+  metricsEndpoint: string | null
   /** The output file of `keys root sign`. Null in the development profile and if messaging is disabled. */
   issuerKeySetFile: string | null
   /** Maximum number of devices in a new conversation. */
@@ -58,159 +60,6 @@ export interface Config {
   /** The app whose administrators sign in to the console; null: production serves no console. */
   consoleAppId: string | null
 }
-
-const logLevels = ["fatal", "error", "warn", "info", "debug", "trace", "silent"] as const
-export type LogLevel = (typeof logLevels)[number]
-
-const mostWorkers = 64
-
-interface Setting {
-  name: string
-  default: string
-  what: string
-}
-
-export const settings: readonly Setting[] = [
-  {
-    name: "HOST",
-    default: "127.0.0.1",
-    what: "Address to listen on. The default is loopback, so that nothing becomes public by accident.",
-  },
-  { name: "PORT", default: "8080", what: "Port for Connect, gRPC, gRPC-Web and REST; 0 selects a free port." },
-  {
-    name: "ADMIN_HOST",
-    default: "127.0.0.1",
-    what: "Address for /metrics. Change it only where the network is private, as inside a cluster.",
-  },
-  { name: "ADMIN_PORT", default: "9464", what: "Port for /metrics; 0 selects a free port." },
-  {
-    name: "SIGNET_WORKERS",
-    default: "one for each core up to 4 in production, else 1",
-    what: `Processes behind the port, 1 to ${mostWorkers} (see below). The development profile has one.`,
-  },
-  {
-    name: "DATABASE_URL",
-    default: "–",
-    what: "PostgreSQL connection URL. Of several hosts, with commas, the server uses the one that accepts writes. Without it the server uses PGlite in the data folder.",
-  },
-  {
-    name: "DATABASE_DIRECT_URL",
-    default: "DATABASE_URL",
-    what: "Address without a pooler, for notifications between processes (see below).",
-  },
-  {
-    name: "DATABASE_NAMED_STATEMENTS",
-    default: "on",
-    what: "`off` behind a pooler that does not know prepared statements, such as PgBouncer before 1.21.",
-  },
-  {
-    name: "DATABASE_CONNECTIONS",
-    default: "16",
-    what: "Maximum number of PostgreSQL connections, 1 to 500. Workers share them evenly.",
-  },
-  {
-    name: "DATABASE_STATEMENT_SECONDS",
-    default: "30",
-    what: "Statement timeout on PostgreSQL in seconds, 1 to 600. The lock timeout is half of it, the idle-transaction timeout a third.",
-  },
-  { name: "SIGNET_DATA", default: "./.signet", what: "Folder for PGlite and for the development profile's secrets." },
-  {
-    name: "SIGNET_PROFILE",
-    default: "development on loopback without DATABASE_URL, else production",
-    what: "`development` adds stand-in providers and a seeded app; `production` refuses to start with either.",
-  },
-  {
-    name: "SIGNET_ISSUER",
-    default: "http://HOST:PORT in development",
-    what: "Issuer of tokens (`iss`): an https URL without a path.",
-  },
-  { name: "SIGNET_AUTH_AUDIENCE", default: "auth", what: "The service's own audience." },
-  {
-    name: "SIGNET_MESSAGING_AUDIENCE",
-    default: "SIGNET_AUTH_AUDIENCE",
-    what: "Audience of tokens for the messaging services.",
-  },
-  {
-    name: "SIGNET_ISSUER_KEY_SET",
-    default: "–",
-    what: "File with the issuer key set, signed by the root key (see below). Production requires it for messaging.",
-  },
-  {
-    name: "SIGNET_CONVERSATION_LEAVES",
-    default: String(maxCount.leaves.default),
-    what: `Maximum number of devices of a new conversation, 2 to ${maxCount.leaves.most}. Existing conversations keep their limit.`,
-  },
-  {
-    name: "SIGNET_BLOBS",
-    default: "SIGNET_DATA/blobs",
-    what: "Store of attachments: a folder, or `s3://BUCKET?endpoint=https://HOST&region=REGION` (see below).",
-  },
-  { name: "SIGNET_BLOBS_KEY_ID", default: "–", what: "Access key id for the bucket." },
-  { name: "SIGNET_BLOBS_SECRET", default: "–", what: "Secret access key for the bucket." },
-  {
-    name: "SIGNET_PUSH_HOSTS",
-    default: "–",
-    what: "Enables push hints (see below): host names that endpoints may have, with commas; `*.push.example` allows each subdomain.",
-  },
-  {
-    name: "SIGNET_PUSH_KEY",
-    default: "–",
-    what: "P-256 private key that signs push hints: PKCS #8 in DER, as base64.",
-  },
-  {
-    name: "SIGNET_PUSH_CONTACT",
-    default: "–",
-    what: "How a push provider reaches you: a `mailto:` or `https:` URI, which each push contains.",
-  },
-  { name: "SIGNET_ACCESS_TOKEN_SECONDS", default: "600", what: "Lifetime of access tokens in seconds, 300 to 900." },
-  {
-    name: "SIGNET_AUDIT_CHECKPOINT_SECONDS",
-    default: "3600",
-    what: "Interval of signed audit checkpoints in seconds, 60 to 86400.",
-  },
-  {
-    name: "SIGNET_SEALING_KEY",
-    default: "–",
-    what: "Key that seals signing keys, provider secrets and personal fields of the audit log, and stamps the audit log: 32 bytes in base64.",
-  },
-  {
-    name: "SIGNET_SEALING_KEY_NEXT",
-    default: "–",
-    what: "Next sealing key, during a rotation (see below).",
-  },
-  {
-    name: "SIGNET_PEPPERS",
-    default: "–",
-    what: "Keys for the hashes of refresh tokens and other secrets: `version:key,…`, newest first, each 32 bytes in base64.",
-  },
-  {
-    name: "TLS_CERT_FILE",
-    default: "–",
-    what: "File with the PEM certificate chain. With TLS_KEY_FILE the server uses TLS with ALPN.",
-  },
-  { name: "TLS_KEY_FILE", default: "–", what: "File with the PEM private key of the certificate." },
-  {
-    name: "SIGNET_TRUSTED_HOPS",
-    default: "0",
-    what: "Number of trusted proxies in front, whose X-Forwarded-For entries count: 0 to 8.",
-  },
-  {
-    name: "SIGNET_LIMITS",
-    default: "–",
-    what: "Changes to the rate limits as JSON (see below); `off` disables them, in the development profile only.",
-  },
-  {
-    name: "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT",
-    default: "–",
-    what: "OTLP/HTTP endpoint for OpenTelemetry spans. Without it the server only propagates the caller's trace context.",
-  },
-  {
-    name: "SIGNET_CONSOLE_APP",
-    default: "the seeded app in development",
-    what: "Serves the console at /console, for administrators of this app: its id (`app_…`).",
-  },
-  { name: "LOG_LEVEL", default: "info", what: `One of ${logLevels.join(", ")}.` },
-]
 
 /** All errors in the settings, as sentences for the operator. */
 export class ConfigError extends Error {
@@ -313,6 +162,7 @@ export function parseConfig(env: Environment, cores = availableParallelism()): C
     databaseStatementSeconds: number("DATABASE_STATEMENT_SECONDS", 30, 1, 600),
     auditCheckpointSeconds: number("SIGNET_AUDIT_CHECKPOINT_SECONDS", 3_600, 60, 86_400),
     traceEndpoint: text("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT") ?? null,
+    metricsEndpoint: text("OTEL_EXPORTER_OTLP_METRICS_ENDPOINT") ?? null,
     issuerKeySetFile: text("SIGNET_ISSUER_KEY_SET") ?? null,
     leavesPerConversation: number("SIGNET_CONVERSATION_LEAVES", maxCount.leaves.default, 2, maxCount.leaves.most),
     push: parsePushSettings(

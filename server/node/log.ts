@@ -12,7 +12,8 @@ const number = (value: unknown) => (typeof value === "number" && Number.isFinite
 const words = (value: unknown) =>
   Array.isArray(value) ? value.slice(0, 50).filter((item) => text(word)(item) !== undefined) : undefined
 
-const fields: Record<string, (value: unknown) => unknown> = {
+/** docs/reference/operations.md lists them. */
+export const fields: Readonly<Record<string, (value: unknown) => unknown>> = {
   method: text(word),
   rpc: text(word),
   outcome: text(/^[A-Z_]{2,40}$/),

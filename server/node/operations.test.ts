@@ -16,7 +16,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest"
 import { createAdmin } from "./admin.ts"
 import { callLog } from "./call-log.ts"
 import { addDocs } from "./docs.ts"
-import { createLog } from "./log.ts"
+import { createLog, fields } from "./log.ts"
 import { createMetrics, type Metrics } from "./metrics.ts"
 import { addProbes } from "./probes.ts"
 import { startTransports, type TransportServer } from "./testing/transport-server.ts"
@@ -42,7 +42,7 @@ beforeAll(async () => {
     more: [traced(tracing.tracer), metrics.interceptor, callLog(log)],
     reflected: [...services, Health],
     async add(app) {
-      addProbes(app, async () => isReady)
+      addProbes(app, { database: async () => isReady, schema: async () => true })
       await addDocs(app)
     },
   })
@@ -123,6 +123,8 @@ describe("probes", () => {
     expect([await statusOf("/livez"), await statusOf("/readyz")]).toEqual([200, 200])
     isReady = false
     expect([await statusOf("/livez"), await statusOf("/readyz")]).toEqual([200, 503])
+    const answer = await (await fetch(`${server.url}/readyz`)).json()
+    expect(answer).toEqual({ status: "not ready", missing: ["database"] })
     isReady = true
   })
 })
@@ -294,6 +296,15 @@ describe("the log", () => {
     const out = said(say)
     expect(out).toMatch(/^\{"level"/)
     expect(out).not.toContain(secret)
+  })
+
+  test("has the fields of docs/reference/operations.md", async () => {
+    const page = await readFile(new URL("../../docs/reference/operations.md", import.meta.url), "utf8")
+    const section = /^## Logs\n(.*?)^## /ms.exec(page)?.[1] ?? ""
+    const documented = [...section.matchAll(/^\| (`.*?) \|/gm)].flatMap(([, names = ""]) =>
+      [...names.matchAll(/`(\w+)`/g)].map(([, name]) => name),
+    )
+    expect(documented.toSorted()).toEqual(["level", "time", "msg", ...Object.keys(fields)].toSorted())
   })
 
   test("contains known fields", () => {

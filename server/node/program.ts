@@ -39,7 +39,6 @@ import { sweep } from "../store/postgres/sweep.ts"
 import { createRevocationLog } from "../store/postgres/token/revocation-log.ts"
 import { createWakeups } from "../wakeups/wakeups.ts"
 import { addDevelopmentBackend } from "./add-backend.ts"
-import { createAdmin } from "./admin.ts"
 import { createApp } from "./app.ts"
 import { startAuditChainer, startCheckpoints } from "./audit-chainer.ts"
 import type { Config } from "./config.ts"
@@ -53,7 +52,9 @@ import { openBlobs } from "./open-blobs.ts"
 import { openDatabase } from "./open-database.ts"
 import { followSealingKeys, openSecrets } from "./open-secrets.ts"
 import { openPushes } from "./pushes.ts"
+import { readinessOf } from "./readiness.ts"
 import { startRevocations } from "./revocations.ts"
+import { serveMetrics } from "./telemetry/serve-metrics.ts"
 import { startTracing } from "./tracing.ts"
 import type { Siblings } from "./workers/worker.ts"
 
@@ -283,6 +284,7 @@ async function openApp(
     trustedHops: config.trustedHops,
     callLimitMs: 30_000,
     idleGraceMs: 1_000,
+    readiness: readinessOf(db, deps),
     console: consoleOf(config, messaging.development.issuerRootKey),
   })
 }
@@ -319,16 +321,10 @@ async function addDevelopment(
 }
 
 async function listen(
-  { config, siblings, metrics, onClose }: Start,
+  { config, siblings, metrics, onFault, onClose }: Start,
   app: App,
 ): Promise<Pick<Program, "url" | "adminUrl">> {
-  let adminUrl = ""
-  if (siblings) siblings.publishMetrics(metrics.registry)
-  else {
-    const admin = createAdmin(() => metrics.registry.metrics(), metrics.registry.contentType)
-    onClose(() => admin.close())
-    adminUrl = await admin.listen({ host: config.adminHost, port: config.adminPort })
-  }
+  const adminUrl = await serveMetrics({ config, siblings, metrics, onFault, onClose })
   onClose(() => app.close())
   await app.listen({ host: config.host, port: config.port, listenTextResolver: () => "listening" })
   return { url: urlOf(config, app.server.address() as AddressInfo), adminUrl }

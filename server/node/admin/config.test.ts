@@ -1,6 +1,6 @@
 // The settings as an operator may show them to others.
 import { expect, test } from "vitest"
-import { settings } from "../config.ts"
+import { settings } from "../settings.ts"
 import { showConfig } from "./config.ts"
 
 const key = Buffer.alloc(32, 7).toString("base64")

@@ -1,5 +1,6 @@
 // signet-server admin config: the settings as the server reads them, without secrets.
-import { type Environment, parseConfig, settings } from "../config.ts"
+import { type Environment, parseConfig } from "../config.ts"
+import { settings } from "../settings.ts"
 import { type CommandOutput, UsageError } from "./command.ts"
 
 export const configUsage = `config

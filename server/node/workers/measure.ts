@@ -10,6 +10,8 @@ export interface Measured {
   /** Asks all workers. The page has their sums, and those of workers that ended. */
   page(): Promise<string>
   readonly contentType: string
+  /** The same as objects. */
+  snapshot(): Promise<MetricsSnapshot>
   answered(worker: number, request: number, metrics: MetricsSnapshot): void
   /** Keeps the counts of a worker that ended, as of its last answer. */
   ended(worker: number): void
@@ -40,12 +42,15 @@ export function createMeasure({ own, ask }: MeasureOptions): Measured {
     waiting.delete(request)
   }
 
+  const current = async (): Promise<Registry> => {
+    await allAnswered()
+    return summed([past, ...last.values(), await own.getMetricsAsJSON()])
+  }
+
   return {
     contentType: own.contentType,
-    async page() {
-      await allAnswered()
-      return summed([past, ...last.values(), await own.getMetricsAsJSON()]).metrics()
-    },
+    page: async () => (await current()).metrics(),
+    snapshot: async () => (await current()).getMetricsAsJSON(),
     answered(worker, request, metrics) {
       last.set(worker, metrics)
       const asked = waiting.get(request)

@@ -6,6 +6,8 @@ import type { FastifyBaseLogger } from "fastify"
 import { createAdmin } from "../admin.ts"
 import type { Config, Environment } from "../config.ts"
 import { createSupervisorMetrics } from "../metrics.ts"
+import { startMetricsExport } from "../telemetry/export-metrics.ts"
+import type { MetricSnapshot } from "../telemetry/otlp-metrics.ts"
 import { createMeasure } from "./measure.ts"
 import { createPool } from "./pool.ts"
 import { createRelay } from "./relay.ts"
@@ -27,6 +29,7 @@ export interface Supervised {
 export async function supervise(config: Config, env: Environment, log: FastifyBaseLogger): Promise<Supervised> {
   const databaseUrl = config.databaseDirectUrl ?? config.databaseUrl
   if (databaseUrl === null) throw new Error("several workers need PostgreSQL")
+  const onFault = (fault: unknown) => log.error({ err: fault }, "fault")
   const metrics = createSupervisorMetrics()
   cluster.setupPrimary({ exec: process.argv[1] ?? "", args: [] })
   const pool = createPool({
@@ -47,10 +50,13 @@ export async function supervise(config: Config, env: Environment, log: FastifyBa
   const relay = createRelay({
     databaseUrl,
     broadcast: pool.broadcast,
-    onFault: (fault) => log.error({ err: fault }, "fault"),
+    onFault,
   })
   const admin = createAdmin(() => measure.page(), measure.contentType)
+  const read = async () => (await measure.snapshot()) as MetricSnapshot[]
+  const stopExport = startMetricsExport({ endpoint: config.metricsEndpoint, read, onFault })
   const close = async () => {
+    await stopExport()
     await pool.stop()
     await admin.close()
     await relay.close()
