@@ -3,6 +3,7 @@ import { describe, expect, test } from "vitest"
 import { effort, isLong } from "../support/effort.ts"
 import { noPostgres } from "../support/postgres.ts"
 import { failover } from "./failover.ts"
+import { paused } from "./paused.ts"
 import { hasPgBouncer, throughPgBouncer } from "./pooler.ts"
 import { hasPreviousRelease } from "./previous-release.ts"
 import { upgrade } from "./upgrade.ts"
@@ -17,6 +18,15 @@ describe.skipIf(skipped !== "")(`a database that fails over${skipped && ` (skipp
     expect(figures).toMatchObject({ lost: 0, extra: 0 })
     expect(figures?.acknowledgedAfter).toBeGreaterThanOrEqual(writes)
     expect(figures?.failedCalls).toBeGreaterThan(0)
+    expect(figures?.recoveredMs).toBeLessThan(10_000)
+  }, 300_000)
+})
+
+describe.skipIf(skipped !== "")(`a database that is paused${skipped && ` (skipped: ${skipped})`}`, () => {
+  test("loses no acknowledged write, and serves within ten seconds after the pause", async () => {
+    const figures = await paused(writes)
+    console.log(figures)
+    expect(figures).toMatchObject({ lost: 0, extra: 0, readiness: { status: "not ready", missing: ["database"] } })
     expect(figures?.recoveredMs).toBeLessThan(10_000)
   }, 300_000)
 })

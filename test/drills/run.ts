@@ -1,11 +1,13 @@
 // npm run drill -- NAME: one drill with its figures.
 import { failover } from "./failover.ts"
+import { paused } from "./paused.ts"
 import { throughPgBouncer } from "./pooler.ts"
 import { upgrade } from "./upgrade.ts"
 
 const drills: Readonly<Record<string, () => Promise<object | undefined>>> = {
   failover: () => failover(500),
   pooler: () => throughPgBouncer(500),
+  paused: () => paused(500),
   upgrade: () => upgrade(500),
 }
 
