@@ -5,6 +5,7 @@ import type { PrincipalId } from "@signet/kernel/ids"
 import type { IssuerKeyStore, ReceiptKeyStore } from "@signet/kernel/keys/issuer-keys"
 import type { BlobStore, MessagingStore } from "@signet/kernel/messaging/ports"
 import type { Place } from "@signet/kernel/messaging/records"
+import type { FindStreamOwners } from "@signet/kernel/messaging/stream-owner"
 import type { Wakeups } from "@signet/kernel/messaging/wakeups"
 import { createAuthority, createReceiptSigner, createTicketSigner } from "../keys/authority.ts"
 import { createIssuerKeyRing, type IssuerKeyRing } from "../keys/issuer-keys.ts"
@@ -12,10 +13,12 @@ import type { Deps } from "../rpc/deps.ts"
 import { accountsOfStore } from "../rpc/messaging/accounts-of-store.ts"
 import { sweepArchives } from "../rpc/messaging/archive/archive-service.ts"
 import { sweepAttachments } from "../rpc/messaging/attachment/attachment-sweep.ts"
+import { createEndings } from "../rpc/messaging/conversation/subscribe/alive.ts"
 import type { MessagingDeps } from "../rpc/messaging/deps.ts"
 import { endDevicesOf } from "../rpc/messaging/device/end-user.ts"
 import { carryOutRevocations } from "../rpc/messaging/device/revocation-effects.ts"
 import { createPushSender } from "../rpc/messaging/push/send-pushes.ts"
+import { createBeatWheel } from "../rpc/messaging/timers.ts"
 import { every } from "./every.ts"
 import type { LoadKeySet } from "./issuer-key-set.ts"
 import type { OpenPushes } from "./pushes.ts"
@@ -33,6 +36,7 @@ interface MessagingOptions {
   readonly leavesPerConversation: number
   /** Users with devices at a place that they have left. */
   readonly endedUsers: (limit: number) => Promise<readonly { userId: PrincipalId; place: Place }[]>
+  readonly findStreamOwners: FindStreamOwners
   readonly onFault: (fault: unknown) => void
 }
 
@@ -88,6 +92,7 @@ export async function startMessaging(options: MessagingOptions): Promise<Messagi
     limits: accounts.store.limits,
     pushes: options.pushes?.pushes ?? null,
     leavesPerConversation: options.leavesPerConversation,
+    sharedBeats: { beats: createBeatWheel(), endingOf: createEndings(options.findStreamOwners, clock) },
     issuer,
   }
   const stops = [

@@ -30,6 +30,7 @@ import { missedHints } from "../store/postgres/messaging/missed.ts"
 import { createMoving } from "../store/postgres/messaging/moving/moving.ts"
 import { createPushEndpoints } from "../store/postgres/messaging/pushes.ts"
 import { createMessagingStore } from "../store/postgres/messaging/store.ts"
+import { createStreamOwners } from "../store/postgres/messaging/stream-owners.ts"
 import { sweepMessaging } from "../store/postgres/messaging/sweep.ts"
 import { migrate } from "../store/postgres/migrate.ts"
 import { primaryOf } from "../store/postgres/primary.ts"
@@ -250,6 +251,7 @@ async function openMessaging(
     pushes: await openPushes(config.push, pushing),
     leavesPerConversation: config.leavesPerConversation,
     endedUsers: (limit) => endedUsers(db, limit),
+    findStreamOwners: createStreamOwners(db),
     onFault,
   })
   onClose(() => messaging.stop())

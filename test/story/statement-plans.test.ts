@@ -5,6 +5,8 @@ import { sql } from "kysely"
 import { afterAll, beforeAll, expect, test, vi } from "vitest"
 import { isAnyPending, linkPending } from "../../server/store/postgres/audit/audit-chain.ts"
 import { createMessagingStore } from "../../server/store/postgres/messaging/store.ts"
+import { createStreamOwners } from "../../server/store/postgres/messaging/stream-owners.ts"
+import { freshId } from "../../server/store/postgres/testing/people.ts"
 import { sceneOf } from "../conformance/scene.ts"
 import { testSeals } from "../support/audit-log-deps.ts"
 import { type Clients, clientsOver, protocols } from "../support/clients.ts"
@@ -126,6 +128,8 @@ describeOnPostgres("the plans of frequent statements", () => {
     await listAudit({ appId: server.app.id })
     for (const filter of rareFilters) await listAudit(filter)
     await revocationLog.read({ after: 0, limit: 10, nowMs: Date.now() })
+    const owners = [machine, owner].map(() => ({ deviceId: freshId("dev"), sessionId: freshId("ses") }))
+    await createStreamOwners(db)(owners, Date.now())
   }
 
   async function useMessaging(): Promise<void> {

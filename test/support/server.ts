@@ -38,6 +38,7 @@ import { createIssuerKeyStore } from "../../server/store/postgres/keys/issuer-ke
 import { createReceiptKeyStore } from "../../server/store/postgres/keys/receipt-keys.ts"
 import { endedUsers } from "../../server/store/postgres/messaging/ended-users.ts"
 import { createPushEndpoints } from "../../server/store/postgres/messaging/pushes.ts"
+import { createStreamOwners } from "../../server/store/postgres/messaging/stream-owners.ts"
 import { createWakeups, type OpenWakeups } from "../../server/wakeups/wakeups.ts"
 import { testAuditLogDeps } from "./audit-log-deps.ts"
 import { fastTmpdir } from "./fast-tmpdir.ts"
@@ -183,6 +184,7 @@ export async function startTestServer(options: TestServerOptions): Promise<TestS
     wakeups,
     blobs: options.blobs?.(clock) ?? (await openFsBlobs(blobFolder, { nowMs: Date.now() })),
     endedUsers: (limit) => endedUsers(store.db, limit),
+    findStreamOwners: createStreamOwners(store.db),
     onFault: () => undefined,
   })
   const server = await createApp({

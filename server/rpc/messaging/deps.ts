@@ -4,10 +4,12 @@ import type { Secrets } from "@signet/kernel/keys/ports"
 import type { LimitCounts } from "@signet/kernel/limits/ports"
 import type { CredentialAuthority, ReceiptSigner, TicketSigner } from "@signet/kernel/messaging/authority"
 import type { BlobStore, MessagingAccounts, MessagingStore } from "@signet/kernel/messaging/ports"
+import type { EndingOf } from "@signet/kernel/messaging/stream-owner"
 import type { Wakeups } from "@signet/kernel/messaging/wakeups"
 import type { Clock, Random } from "@signet/kernel/ports"
 import type { Limiter } from "../deps.ts"
 import type { Pushes } from "./push/pushes.ts"
+import type { Beats } from "./timers.ts"
 
 /** The dependencies of the messaging handlers. */
 export interface MessagingDeps {
@@ -39,6 +41,8 @@ export interface MessagingDeps {
   readonly pushes: Pushes | null
   /** Leaves that a new conversation may have, at most `maxCount.leaves.most`. */
   readonly leavesPerConversation: number
+  /** Heartbeats that the streams of this process share. Missing where a call shares nothing with others: on Workers. */
+  readonly sharedBeats?: { readonly beats: Beats; readonly endingOf: EndingOf }
   /** The URL that credentials, proofs and receipts are issued under. */
   readonly issuer: string
 }

@@ -2,6 +2,7 @@ import type { ServiceImpl } from "@connectrpc/connect"
 import { toHex } from "@signet/canonical/bytes"
 import { isHiddenFrom } from "@signet/kernel/messaging/block"
 import { maxCount } from "@signet/kernel/messaging/limits"
+import type { StreamOwner } from "@signet/kernel/messaging/stream-owner"
 import type { ConversationService } from "@signet/proto/messaging/v1/conversation_service"
 import { Conversation_Status } from "@signet/proto/messaging/v1/records"
 import { deviceOf } from "../../../serving/call/calling-device.ts"
@@ -11,7 +12,7 @@ import { authorizeMembership } from "../authorize.ts"
 import { countChange } from "../counted.ts"
 import type { MessagingDeps } from "../deps.ts"
 import { limitsShape } from "../limits-shape.ts"
-import { type After, realAfter } from "../timers.ts"
+import { type After, realAfter, separateBeats } from "../timers.ts"
 import { appendMessage } from "./append/append.ts"
 import { resubmitMessages } from "./append/resubmit.ts"
 import { conversationShape, directiveShape, envelopeShape } from "./conversation-shape.ts"
@@ -20,6 +21,7 @@ import { lease, leave, requestRejoin } from "./directives.ts"
 import { reportFork } from "./fork.ts"
 import { ackMessages, groupInfo, listMessages, openSeen, treeChunk } from "./reads.ts"
 import { conversationIdOf, seen } from "./seen.ts"
+import { endingOf } from "./subscribe/alive.ts"
 import { createStreams, type Streams } from "./subscribe/streams.ts"
 import { subscribe } from "./subscribe/subscribe.ts"
 
@@ -30,7 +32,8 @@ export function conversationService(
   streams: Streams = createStreams(),
 ): ServiceImpl<typeof ConversationService> {
   const attendance = createAttendance(deps)
-  const streaming = { ...deps, attendance, after, streams }
+  const separate = { beats: separateBeats(after), endingOf: (owner: StreamOwner) => endingOf(deps, owner) }
+  const streaming = { ...deps, attendance, after, streams, ...(deps.sharedBeats ?? separate) }
   return {
     getLimits: () => ({ limits: limitsShape(deps) }),
     createConversation: (request, context) => createConversation(deps, context, request),

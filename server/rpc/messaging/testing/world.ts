@@ -21,17 +21,19 @@ import { createSecrets } from "../../../keys/secrets.ts"
 import { deviceProof } from "../../../serving/interceptors/device-proof.ts"
 import { errors } from "../../../serving/interceptors/errors.ts"
 import { validate } from "../../../serving/interceptors/validate.ts"
+import { createStreamOwners } from "../../../store/postgres/messaging/stream-owners.ts"
 import { newSession, type Person, putApp, putPerson } from "../../../store/postgres/testing/people.ts"
 import { createWakeups } from "../../../wakeups/wakeups.ts"
 import { accountsOfStore } from "../accounts-of-store.ts"
 import { archiveService } from "../archive/archive-service.ts"
 import { blockService } from "../block/block-service.ts"
 import { conversationService } from "../conversation/conversation-service.ts"
+import { createEndings } from "../conversation/subscribe/alive.ts"
 import type { MessagingDeps } from "../deps.ts"
 import { deviceService } from "../device/device-service.ts"
 import { keyPackageService } from "../key-package/key-package-service.ts"
 import { pushService } from "../push/push-service.ts"
-import type { After } from "../timers.ts"
+import { type After, separateBeats } from "../timers.ts"
 import { welcomeService } from "../welcome/welcome-service.ts"
 import { issuer, newTestIssuer } from "./test-issuer.ts"
 import { trustedTokenOf, trusting } from "./trusted-tokens.ts"
@@ -108,6 +110,7 @@ export async function openMessagingWorld(
     limits: store.store.limits,
     pushes: null,
     leavesPerConversation,
+    sharedBeats: { beats: separateBeats(after), endingOf: createEndings(createStreamOwners(store.db), clock) },
     issuer,
   }
   const transport = createRouterTransport(

@@ -1,17 +1,46 @@
-import { Refused } from "@signet/kernel/errors"
-import type { DeviceId, SessionId } from "@signet/kernel/ids"
+import type { Refused } from "@signet/kernel/errors"
+import {
+  decideStreamEnd,
+  type EndingOf,
+  type FindStreamOwners,
+  type StreamOwner,
+} from "@signet/kernel/messaging/stream-owner"
 import type { MessagingDeps } from "../../deps.ts"
 
-/** Why a stream must end: its device or session has ended. Undefined if it may continue. */
+/** Asks device and session of one stream. */
 export async function endingOf(
-  { store, accounts }: Pick<MessagingDeps, "store" | "accounts">,
-  of: { readonly deviceId: DeviceId; readonly sessionId: SessionId | null },
+  { store, accounts, clock }: Pick<MessagingDeps, "store" | "accounts" | "clock">,
+  { deviceId, sessionId }: StreamOwner,
 ): Promise<Refused | undefined> {
-  const device = await store.devices.find(of.deviceId)
-  if (device?.status !== "ACTIVE") return new Refused("DEVICE_REVOKED")
-  const { sessionId } = of
-  if (sessionId === null) return undefined
-  const state = (await accounts.findSession(sessionId))?.state ?? "REVOKED"
-  if (state === "ACTIVE") return undefined
-  return new Refused(state === "EXPIRED" ? "SESSION_EXPIRED" : "SESSION_REVOKED")
+  const device = (await store.devices.find(deviceId))?.status
+  if (device !== "ACTIVE" || sessionId === null) return decideStreamEnd({ device, session: null }, clock.nowMs())
+  const session = (await accounts.findSession(sessionId))?.state
+  return decideStreamEnd({ device, session }, clock.nowMs())
+}
+
+/** Asks about all streams that beat together in one statement. */
+export function createEndings(find: FindStreamOwners, clock: MessagingDeps["clock"]): EndingOf {
+  let waiting: { readonly owner: StreamOwner; readonly answer: PromiseWithResolvers<Refused | undefined> }[] = []
+  const ask = async () => {
+    const asked = waiting
+    waiting = []
+    const nowMs = clock.nowMs()
+    try {
+      const found = await find(
+        asked.map(({ owner }) => owner),
+        nowMs,
+      )
+      for (const [i, { answer }] of asked.entries()) {
+        const states = found.get(i)
+        answer.resolve(states && decideStreamEnd(states, nowMs))
+      }
+    } catch (error) {
+      for (const { answer } of asked) answer.reject(error)
+    }
+  }
+  return (owner) => {
+    const answer = Promise.withResolvers<Refused | undefined>()
+    if (waiting.push({ owner, answer }) === 1) queueMicrotask(ask)
+    return answer.promise
+  }
 }

@@ -15,7 +15,7 @@ import { newDevice, place, putGroup } from "../../../../store/postgres/messaging
 import { freshId } from "../../../../store/postgres/testing/people.ts"
 import { createAttendance } from "../../attendance.ts"
 import { openMessagingWorld } from "../../testing/world.ts"
-import { realAfter } from "../../timers.ts"
+import { realAfter, separateBeats } from "../../timers.ts"
 import { createStreams } from "./streams.ts"
 import { subscribe } from "./subscribe.ts"
 
@@ -49,6 +49,8 @@ describeOnPostgres("many streams", () => {
         ...deps,
         attendance: createAttendance(deps),
         after: realAfter,
+        beats: separateBeats(realAfter),
+        endingOf: async () => undefined,
         streams: createStreams({ most: 200 }),
       }
       const streams = Array.from({ length: 200 }, () => subscribe(streaming, context, { includeEnvelopes: false }))
@@ -96,6 +98,8 @@ describeOnPostgres("a stream", () => {
         },
         attendance: createAttendance(deps),
         after: realAfter,
+        beats: separateBeats(realAfter),
+        endingOf: async () => undefined,
         streams: createStreams({ most: 1 }),
       }
       const stream = subscribe(streaming, calledBy(device, session), { includeEnvelopes: false })

@@ -190,12 +190,17 @@ test("a stream continues for an active device with an active session or without 
     [expired, "SESSION_EXPIRED"],
     [unknown.sessionId, "SESSION_REVOKED"],
   ] as const
-  for (const [sessionId, reason] of cases) {
-    expect((await endingOf(world.deps, { deviceId, sessionId }))?.reason).toBe(reason)
-  }
-  expect((await endingOf(world.deps, { ...unknown, sessionId: active }))?.reason).toBe("DEVICE_REVOKED")
+  const shared = world.deps.sharedBeats?.endingOf ?? expect.fail("no shared heartbeats")
+  /** The look-ups of one stream and of all streams of a process agree. */
+  const reasons = async (of: Parameters<typeof shared>[0]) =>
+    (await Promise.all([endingOf(world.deps, of), shared(of)])).map((refused) => refused?.reason)
+  await Promise.all(
+    cases.map(async ([sessionId, reason]) => expect(await reasons({ deviceId, sessionId })).toEqual([reason, reason])),
+  )
+  const isRevoked = ["DEVICE_REVOKED", "DEVICE_REVOKED"]
+  expect(await reasons({ ...unknown, sessionId: active })).toEqual(isRevoked)
   await device.calls.devices.revokeDevice({ deviceId })
-  expect((await endingOf(world.deps, { deviceId, sessionId: active }))?.reason).toBe("DEVICE_REVOKED")
+  expect(await reasons({ deviceId, sessionId: active })).toEqual(isRevoked)
 })
 
 test("a device has at most four open streams", async () => {

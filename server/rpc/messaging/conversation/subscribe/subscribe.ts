@@ -3,8 +3,8 @@
 import type { HandlerContext } from "@connectrpc/connect"
 import { Refused } from "@signet/kernel/errors"
 import type { ConversationId } from "@signet/kernel/ids"
-import { heartbeatMs } from "@signet/kernel/messaging/limits"
 import type { LogProgress, MemberUsers } from "@signet/kernel/messaging/listening"
+import type { EndingOf } from "@signet/kernel/messaging/stream-owner"
 import type { Hint, Interest } from "@signet/kernel/messaging/wakeups"
 import { userOf } from "../../../../serving/call/call.ts"
 import { deviceOf } from "../../../../serving/call/calling-device.ts"
@@ -12,8 +12,7 @@ import { endOf } from "../../../../serving/interceptors/deadline.ts"
 import type { Attendance } from "../../attendance.ts"
 import { counted } from "../../counted.ts"
 import type { MessagingDeps } from "../../deps.ts"
-import type { After } from "../../timers.ts"
-import { endingOf } from "./alive.ts"
+import type { After, Beats } from "../../timers.ts"
 import { type Event, eventOf, type Listener } from "./events.ts"
 import { createHintQueue, type Notice } from "./hint-queue.ts"
 import { memberUsersOf } from "./interest.ts"
@@ -22,6 +21,8 @@ import type { Streams } from "./streams.ts"
 interface SubscribeDeps extends MessagingDeps {
   readonly streams: Streams
   readonly after: After
+  readonly beats: Beats
+  readonly endingOf: EndingOf
   readonly attendance: Attendance
 }
 
@@ -110,9 +111,8 @@ export async function* subscribe(
       void watch(deps, waiting, { deviceId: device.id, sessionId }).then((refused) => {
         if (refused !== undefined) end(refused)
       })
-      closing.push(deps.after(heartbeatMs, beat))
     }
-    closing.push(deps.after(heartbeatMs, beat))
+    closing.push(deps.beats(beat))
     // The stream may have ended during its setup: close what was set up since.
     if (ended !== undefined) end(ended)
 
@@ -183,10 +183,10 @@ async function* events(
 async function watch(
   deps: SubscribeDeps,
   waiting: ReadonlySet<ConversationId>,
-  of: Parameters<typeof endingOf>[1],
+  of: Parameters<EndingOf>[0],
 ): Promise<Refused | undefined> {
   try {
-    const refused = await endingOf(deps, of)
+    const refused = await deps.endingOf(of)
     if (refused !== undefined) return refused
     for (const id of waiting) await deps.attendance.touch(id, of.deviceId)
     return undefined
