@@ -23,7 +23,7 @@ import type {
   SessionId,
   TenantId,
 } from "./ids.ts"
-import type { LimitCounts } from "./limits/ports.ts"
+import type { Counting, LimitCounts, Taken } from "./limits/ports.ts"
 import type {
   AssertionUses,
   ClientCalls,
@@ -69,6 +69,7 @@ export interface Store {
   /** Runs outside transactions. */
   readonly limits: LimitCounts
   readonly clients: ClientCalls
+  readonly refreshes: RefreshCalls
   /** True if the database answers and its migrations match this program. */
   isReady(): Promise<boolean>
 }
@@ -189,14 +190,47 @@ export interface RefreshTokens {
    */
   rotate(
     id: RefreshTokenId,
-    change: {
-      nowMs: number
-      idleExpiresAtMs: number
-      retryKeyHash: Uint8Array | null
-      successorSealed: Uint8Array | null
-    },
+    change: Omit<RefreshRotation, "tokenId" | "successor">,
     successor: RefreshToken,
   ): Promise<void>
+}
+
+/** The rotation of a token, and its successor. */
+export interface RefreshRotation {
+  readonly tokenId: RefreshTokenId
+  readonly nowMs: number
+  readonly idleExpiresAtMs: number
+  readonly retryKeyHash: Uint8Array | null
+  readonly successorSealed: Uint8Array | null
+  readonly successor: RefreshToken
+}
+
+/** The session of a refresh token, and the facts that decide about its rotation. */
+export interface FoundRefresh {
+  readonly session: Session
+  readonly facts: RefreshFacts
+}
+
+/** Statements of a refresh outside of transactions: no lock is held between them. */
+export interface RefreshCalls {
+  /**
+   * Counts the call and finds the token's session and facts in one statement. Nothing is looked up for a refused call.
+   * `refresh` is undefined for an unknown token, and after a wait for the count: the facts may be outdated then.
+   */
+  countAndFind(
+    counting: Counting,
+    tokenHashes: readonly Uint8Array[],
+  ): Promise<Taken & { readonly refresh: FoundRefresh | undefined }>
+  /**
+   * Counts, rotates and appends the event in one statement, all or nothing. If session or versions are no longer those
+   * expected, or the statement has waited for the session's lock, it counts and writes nothing.
+   */
+  countAndRotate(
+    counting: Counting,
+    expected: { readonly session: Session; readonly versions: AuthorityVersions },
+    rotation: RefreshRotation,
+    event: AuditEvent,
+  ): Promise<Taken & { readonly isRotated: boolean }>
 }
 
 /** The facts that decide about a refresh, read at one instant. */

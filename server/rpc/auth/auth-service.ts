@@ -6,11 +6,10 @@ import type { AuthService } from "@signet/proto/auth/v1/auth_service"
 import { sessionIdOf, sessionUserOf, userOf } from "../../serving/call/call.ts"
 import { auditEvent, ofSession } from "../audit/audit.ts"
 import type { Deps } from "../deps.ts"
-import { limit, networkOf } from "../limit.ts"
 import { identityShape, membershipShape, principalShape, providerAccountShape, sessionShape } from "../shape.ts"
 import { checkCookieOrigin, clearCookie, presentedToken } from "./cookie.ts"
 import { issueTokens } from "./issue-tokens.ts"
-import { refresh, rejected } from "./refresh.ts"
+import { refresh } from "./refresh.ts"
 import { signInMethods } from "./sign-in/methods.ts"
 
 export function authService(deps: Deps): ServiceImpl<typeof AuthService> {
@@ -18,11 +17,9 @@ export function authService(deps: Deps): ServiceImpl<typeof AuthService> {
     ...signInMethods(deps),
 
     async refresh(request, context) {
-      await limit(deps, context, "refresh", { ip: networkOf(context) })
       const presented = presentedToken(context, request)
-      if (presented === undefined) throw rejected({ reason: "REFRESH_TOKEN_INVALID" })
       const { retryKey, audiences } = request
-      const refreshed = await refresh(deps, context, { ...presented, retryKey, audiences })
+      const refreshed = await refresh(deps, context, presented && { ...presented, retryKey, audiences })
       const { session } = refreshed
       return {
         ...issueTokens(deps, context, refreshed),

@@ -1,39 +1,21 @@
-// Refreshes a session: one transaction under the session's lock. A reuse is committed before it is refused.
+// Refreshes a session in two statements: one counts the caller's network and reads all facts, the other rotates the
+// token if nothing has changed. Any other outcome is decided in a transaction under the session's lock. A reuse is
+// committed before it is refused.
 import type { HandlerContext } from "@connectrpc/connect"
-import { isOpen } from "@signet/kernel/authz/liveness"
 import type { AuthorityVersions } from "@signet/kernel/authz/versions"
 import { type Reason, Refused } from "@signet/kernel/errors"
-import { principalInactivity } from "@signet/kernel/identity/principal"
-import type { AppId } from "@signet/kernel/ids"
-import type { RefreshFacts, Tx } from "@signet/kernel/ports"
-import type { App, Membership, Principal, RefreshToken, Session } from "@signet/kernel/records"
-import { grantedAudiences, idleExpiry } from "@signet/kernel/session/session"
-import { buildOpaque, parseOpaque } from "@signet/kernel/token/opaque"
-import { decideRotation } from "@signet/kernel/token/refresh"
+import type { FoundRefresh, Tx } from "@signet/kernel/ports"
+import type { RefreshToken, Session } from "@signet/kernel/records"
+import { parseOpaque } from "@signet/kernel/token/opaque"
 import { auditEvent, ofSession } from "../audit/audit.ts"
 import { audited } from "../audit/refusals.ts"
 import type { Deps } from "../deps.ts"
-import { limit } from "../limit.ts"
-import { activeOf } from "../place.ts"
-import { checkCookieOrigin } from "./cookie.ts"
-import { newRefreshToken } from "./sign-in/session.ts"
+import { limit, limitedWith, networkOf } from "../limit.ts"
+import { decideRefresh, type Entitled, planSuccessor, type RefreshCall } from "./refresh-decision.ts"
 
-interface RefreshCall {
-  token: string
-  /** The app whose cookie carried the token; null when the body did. */
-  cookieAppId: AppId | null
-  retryKey: string
-  audiences: readonly string[]
-}
-
-interface Refreshed {
+interface Refreshed extends Entitled {
   session: Session
-  principal: Principal
-  app: App
-  /** At the session's place. */
-  membership: Membership
   versions: AuthorityVersions
-  audiences: readonly [string, ...string[]]
   refreshToken: string
 }
 
@@ -49,40 +31,81 @@ type Outcome = Refreshed | Rejected
  * The refusal of a refresh. The caller has not proved to be the session's person, so the event has no actor. A reuse
  * has its own event.
  */
-export function rejected({ reason, session }: Rejected): Refused {
+function rejected({ reason, session }: Rejected): Refused {
   const refused = new Refused(reason)
   if (reason === "REFRESH_TOKEN_REUSED") return refused
   const facts = session && { ...ofSession(session), actorPrincipalId: null }
   return audited(refused, { kind: "session.refresh_rejected", outcome: "DENIED", ...facts })
 }
 
-/** @throws Refused REFRESH_TOKEN_INVALID, REFRESH_TOKEN_REUSED, and the reasons for which an account is inactive. */
-export async function refresh(deps: Deps, context: HandlerContext, call: RefreshCall): Promise<Refreshed> {
-  const token = parseOpaque("sgrt_", call.token)
-  if (token === undefined) throw rejected({ reason: "REFRESH_TOKEN_INVALID" })
-  const outcome = await deps.store.transaction((tx) => rotate(deps, context, tx, { ...call, token }))
+/**
+ * @param presented Undefined without a token.
+ * @throws Refused REFRESH_TOKEN_INVALID, REFRESH_TOKEN_REUSED, RATE_LIMITED, and the reasons for which an account is
+ * inactive.
+ */
+export async function refresh(
+  deps: Deps,
+  context: HandlerContext,
+  presented: RefreshCall | undefined,
+): Promise<Refreshed> {
+  const token = presented && parseOpaque("sgrt_", presented.token)
+  if (presented === undefined || token === undefined) {
+    await limit(deps, context, "refresh", { ip: networkOf(context) })
+    throw rejected({ reason: "REFRESH_TOKEN_INVALID" })
+  }
+  const call = { ...presented, token }
+  const hashes = deps.secrets.hashes("refresh-token", token)
+  let found: FoundRefresh | undefined
+  const tooMany = await limitedWith(deps, context, "refresh", { ip: networkOf(context) }, {}, async (counting) => {
+    const { refresh, ...taken } = await deps.store.refreshes.countAndFind(counting, hashes)
+    found = refresh
+    return taken
+  })
+  if (tooMany !== undefined) throw tooMany
+  const outcome =
+    (found && (await rotateAtOnce(deps, context, call, found))) ??
+    (await deps.store.transaction((tx) => rotateLocked(deps, context, tx, { call, hashes })))
   if ("reason" in outcome) throw rejected(outcome)
   return outcome
 }
 
-async function rotate(deps: Deps, context: HandlerContext, tx: Tx, call: RefreshCall): Promise<Outcome> {
+/** Rotates a current token in one statement. Undefined if that is not possible, or if the facts have changed since. */
+async function rotateAtOnce(
+  deps: Deps,
+  context: HandlerContext,
+  call: RefreshCall,
+  { session, facts }: FoundRefresh,
+): Promise<Refreshed | undefined> {
   const nowMs = deps.clock.nowMs()
-  const hashes = deps.secrets.hashes("refresh-token", call.token)
+  const decision = decideRefresh(deps, context, { session, facts, call }, nowMs)
+  if (decision.is !== "rotate" || "reason" in decision.entitled) return undefined
+  const next = planSuccessor(deps, { ...decision, call }, nowMs)
+  const event = auditEvent(deps, context, nowMs, { kind: "session.refreshed", ...ofSession(session) })
+  let isRotated = false
+  const { versions } = facts
+  const tooMany = await limitedWith(deps, context, "refresh", { session: session.id }, {}, async (counting) => {
+    const expected = { session, versions }
+    const rotated = await deps.store.refreshes.countAndRotate(counting, expected, next.rotation, event)
+    isRotated = rotated.isRotated
+    return rotated
+  })
+  if (tooMany !== undefined) throw tooMany
+  if (!isRotated) return undefined
+  return { ...decision.entitled, session: next.session, refreshToken: next.refreshToken, versions }
+}
+
+async function rotateLocked(
+  deps: Deps,
+  context: HandlerContext,
+  tx: Tx,
+  { call, hashes }: { call: RefreshCall; hashes: readonly Uint8Array[] },
+): Promise<Outcome> {
+  const nowMs = deps.clock.nowMs()
   const session = await tx.sessions.lockByRefreshToken(hashes)
   if (session === undefined) return { reason: "REFRESH_TOKEN_INVALID" }
   const facts = await tx.refreshTokens.findWithFacts(hashes, session)
-  const { token, app, versions } = facts
-  if (token === undefined || app === undefined) return { reason: "REFRESH_TOKEN_INVALID", session }
-  if (call.cookieAppId !== null) checkCookieOrigin(context, app)
-
-  const rotation = decideRotation({
-    token,
-    session,
-    retryKeyMatches: retryKeyMatches(deps, token, call.retryKey),
-    retryWindowMs: app.settings.retryWindowSeconds * 1_000,
-    nowMs,
-  })
-  switch (rotation.is) {
+  const decision = decideRefresh(deps, context, { session, facts, call }, nowMs)
+  switch (decision.is) {
     case "refuse":
       return { reason: "REFRESH_TOKEN_INVALID", session }
     case "reuse":
@@ -91,26 +114,17 @@ async function rotate(deps: Deps, context: HandlerContext, tx: Tx, call: Refresh
     case "rotate": {
       // After the reuse check: a copied token ends its session even when the limit is exceeded.
       await limit(deps, context, "refresh", { session: session.id }, { counts: tx.limits })
-      // After the reuse check: a copied token ends its session also when it comes in a body, where no origin is
-      // checked.
-      if (session.cookieMode !== (call.cookieAppId === session.appId)) {
-        return { reason: "REFRESH_TOKEN_INVALID", session }
-      }
-      const entitled = checkEntitled(deps, facts, { session, app, asked: call.audiences })
+      const { entitled } = decision
       if ("reason" in entitled) return { ...entitled, session }
+      const step: Step = { ...decision, call, nowMs }
       const next =
-        rotation.is === "rotate"
-          ? await issueSuccessor(deps, context, tx, { session, token, app, call, nowMs })
-          : await reopenSuccessor(deps, context, tx, { session, token, call, sealed: rotation.successorSealed, nowMs })
-      return next === undefined ? endFamily(deps, context, tx, session, nowMs) : { ...entitled, ...next, versions }
+        decision.is === "rotate"
+          ? await issueSuccessor(deps, context, tx, { ...decision, call, nowMs })
+          : await reopenSuccessor(deps, context, tx, { ...step, sealed: decision.successorSealed })
+      if (next === undefined) return endFamily(deps, context, tx, session, nowMs)
+      return { ...entitled, ...next, versions: facts.versions }
     }
   }
-}
-
-function retryKeyMatches(deps: Deps, token: RefreshToken, retryKey: string): boolean {
-  const { retryKeyHash } = token
-  if (retryKeyHash === null || retryKey === "") return false
-  return deps.secrets.hashes("retry-key", retryKey).some((hash) => deps.secrets.equal(hash, retryKeyHash))
 }
 
 async function endFamily(deps: Deps, context: HandlerContext, tx: Tx, session: Session, nowMs: number) {
@@ -126,26 +140,6 @@ async function endFamily(deps: Deps, context: HandlerContext, tx: Tx, session: S
   return { reason: "REFRESH_TOKEN_REUSED" } as const
 }
 
-/**
- * Checked before the rotation: the token of an inactive caller is not rotated, so it works once the caller is active.
- */
-function checkEntitled(
-  deps: Deps,
-  facts: RefreshFacts,
-  { session, app, asked }: { session: Session; app: App; asked: readonly string[] },
-): Pick<Refreshed, "principal" | "app" | "membership" | "audiences"> | { reason: Reason } {
-  const { principal } = facts
-  if (app.status !== "ACTIVE") return { reason: "TENANT_SUSPENDED" }
-  if (facts.identity !== "ACTIVE") return { reason: "IDENTITY_INACTIVE" }
-  const inactive = principalInactivity(principal?.status)
-  if (principal === undefined || inactive !== undefined) return { reason: inactive ?? "PRINCIPAL_INACTIVE" }
-  const membership = activeOf(facts)
-  if (membership === undefined) return { reason: "MEMBERSHIP_INACTIVE" }
-  if (!isOpen(facts.place)) return { reason: "TENANT_SUSPENDED" }
-  const audiences = grantedAudiences(asked, app.audiences, session.audiences, deps.authAudience)
-  return audiences === undefined ? { reason: "AUDIENCE_NOT_REGISTERED" } : { principal, app, membership, audiences }
-}
-
 interface Step {
   session: Session
   token: RefreshToken
@@ -153,31 +147,18 @@ interface Step {
   nowMs: number
 }
 
-async function issueSuccessor(deps: Deps, context: HandlerContext, tx: Tx, step: Step & { app: App }) {
-  const { session, token, call, nowMs } = step
-  const idleExpiresAtMs = idleExpiry(step.app.settings, session, nowMs)
-  const refreshed: Session = {
-    ...session,
-    idleExpiresAtMs,
-    lastRefreshedAtMs: nowMs,
-    rotation: session.rotation + 1,
-  }
-  const refreshToken = buildOpaque("sgrt_", deps.random)
-  const keyed = call.retryKey !== "" && step.app.settings.retryWindowSeconds > 0
-  await tx.refreshTokens.rotate(
-    token.id,
-    {
-      nowMs,
-      idleExpiresAtMs,
-      retryKeyHash: keyed ? deps.secrets.hash("retry-key", call.retryKey) : null,
-      successorSealed: keyed
-        ? deps.secrets.sealSuccessor({ tokenId: token.id, token: call.token, retryKey: call.retryKey }, refreshToken)
-        : null,
-    },
-    newRefreshToken(deps, refreshed, refreshToken, nowMs, token),
-  )
-  await tx.audit.append(auditEvent(deps, context, nowMs, { kind: "session.refreshed", ...ofSession(session) }))
-  return { session: refreshed, refreshToken }
+async function issueSuccessor(
+  deps: Deps,
+  context: HandlerContext,
+  tx: Tx,
+  step: Step & Parameters<typeof planSuccessor>[1],
+) {
+  const { session, refreshToken, rotation } = planSuccessor(deps, step, step.nowMs)
+  const { tokenId, successor, ...change } = rotation
+  await tx.refreshTokens.rotate(tokenId, change, successor)
+  const facts = { kind: "session.refreshed", ...ofSession(step.session) } as const
+  await tx.audit.append(auditEvent(deps, context, step.nowMs, facts))
+  return { session, refreshToken }
 }
 
 /**

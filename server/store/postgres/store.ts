@@ -24,6 +24,7 @@ import { envelopeKeys } from "./machine/envelope-keys.ts"
 import { serviceAccounts } from "./machine/service-accounts.ts"
 import { isMigrated, readMigrations } from "./migrate.ts"
 import { retried } from "./retry.ts"
+import { refreshCalls } from "./session/refresh-calls.ts"
 import { refreshTokens } from "./session/refresh-tokens.ts"
 import { sessionEndings } from "./session/session-endings.ts"
 import { sessions } from "./session/sessions.ts"
@@ -59,6 +60,7 @@ export function createStore(db: Database, options: StoreOptions): Store {
     },
 
     clients: clientCalls(db, transactions),
+    refreshes: refreshCalls(db, transactions),
 
     transaction: (work) =>
       retried(() =>

@@ -6,7 +6,7 @@ import { type Database, run } from "../sql.ts"
 // kernel/limits/bucket.ts in SQL; a test compares the two. One statement counts every bucket of a call in the order of
 // their keys, so that two calls never deadlock.
 const before = "least(greatest(kept.full_at_us, $4::bigint), $4::bigint + excluded.span_us)"
-const isGranted = `${before} + excluded.step_us <= $4::bigint + excluded.span_us`
+const isGrantedText = `${before} + excluded.step_us <= $4::bigint + excluded.span_us`
 
 /**
  * Counts in CTEs with the parameters $1 to $5 (see countingValues). `counted` has a row for each bucket and each active
@@ -20,8 +20,8 @@ export const countingIf = (condition: string): string => `taken as (
   from unnest($1::bytea[], $2::bigint[], $3::bigint[]) as asked (key, step_us, span_us) where ${condition}
   on conflict (key) do update set
     step_us = excluded.step_us, span_us = excluded.span_us,
-    full_at_us = ${before} + case when ${isGranted} then excluded.step_us else 0 end,
-    was_granted = ${isGranted}
+    full_at_us = ${before} + case when ${isGrantedText} then excluded.step_us else 0 end,
+    was_granted = ${isGrantedText}
   returning key, full_at_us, was_granted
 ), counted as (
   select key, full_at_us as until_us, was_granted from taken
@@ -65,6 +65,20 @@ on conflict (key) do update set
   ${choose("forgotten_at_us", `${lockedUntil} + $6::bigint`, `greatest(kept.locked_until_us + $6::bigint, ${windowEnds})`)},
   was_counted = not (${isLocked})
 returning locked_until_us, was_counted`
+
+/** The rows of `counted` as one JSON value. JSON has no bytes, so keys are hexadecimal. */
+export const countedJsonText =
+  "(select json_agg(json_build_array(encode(key, 'hex'), until_us, was_granted)) from counted)"
+
+export interface CountedJson {
+  counted: readonly [key: string, untilUs: number, wasGranted: boolean | null][] | null
+}
+
+export const countedRows = (row: CountedJson | undefined): readonly CountedRow[] =>
+  (row?.counted ?? []).map(([key, until_us, was_granted]) => ({ key: Buffer.from(key, "hex"), until_us, was_granted }))
+
+export const isGranted = ({ counted, lockedUntilMs }: Taken): boolean =>
+  lockedUntilMs === null && counted.every(({ granted }) => granted)
 
 /** A row of `counted`. */
 export interface CountedRow {

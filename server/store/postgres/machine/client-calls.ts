@@ -1,12 +1,15 @@
 // Calls of clients, each one statement outside of a transaction. Each statement commits its own writes.
-import type { Taken } from "@signet/kernel/limits/ports"
 import type { ClientCalls } from "@signet/kernel/machine/ports"
 import { appendCtes, appendValues } from "../audit/audit.ts"
 import {
+  type CountedJson,
   type CountedRow,
+  countedJsonText,
+  countedRows,
   countingIf,
   countingText,
   countingValues,
+  isGranted,
   isRefusedText,
   limitCounts,
   takenOf,
@@ -20,9 +23,8 @@ import { type ClientRow, clientOf, clientText, clientValues, findClient, taggedT
 import { serviceCredentials } from "./service-credentials.ts"
 
 const { columns, from } = clientText("client_id", 6, `not ${isRefusedText}`)
-// JSON has no bytes, so keys are hexadecimal.
 const countAndFindText = `with ${countingText}
-select (select json_agg(json_build_array(encode(key, 'hex'), until_us, was_granted)) from counted) as counted,
+select ${countedJsonText} as counted,
   ${columns} from ${from}`
 
 const countAndAppendText = `with ${countingText}, ${appendCtes(6, `not ${isRefusedText}`)}
@@ -35,15 +37,12 @@ const counted = taggedText(6)
 const countAndFindLivenessText = `with same as (
   select from ${counted.facts} where ${counted.tag} = $10::text
 ), ${countingIf("exists (select from same)")}
-select (select json_agg(json_build_array(encode(key, 'hex'), until_us, was_granted)) from counted) as counted,
+select ${countedJsonText} as counted,
   exists (select from same) as is_same,
   (select count(*) from counted) >= 0 and clock_timestamp() - statement_timestamp() > interval '100 milliseconds' as is_late,
   live.*
 from (${livenessText(11)}) as live`
 
-interface CountedJson {
-  counted: readonly [key: string, untilUs: number, wasGranted: boolean | null][] | null
-}
 type Found = ClientRow & CountedJson
 type LivenessCounted = LivenessRow & CountedJson & { is_same: boolean; is_late: boolean }
 
@@ -100,9 +99,3 @@ export function clientCalls(db: Database, options: TransactionOptions): ClientCa
     useAssertion: (...of) => retried(() => use(...of)),
   }
 }
-
-const countedRows = (row: CountedJson | undefined): readonly CountedRow[] =>
-  (row?.counted ?? []).map(([key, until_us, was_granted]) => ({ key: Buffer.from(key, "hex"), until_us, was_granted }))
-
-const isGranted = ({ counted, lockedUntilMs }: Taken): boolean =>
-  lockedUntilMs === null && counted.every(({ granted }) => granted)

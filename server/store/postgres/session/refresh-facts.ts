@@ -9,7 +9,7 @@ import type { AppTable, RefreshTokenTable } from "../schema.ts"
 import { type Database, run } from "../sql.ts"
 import { refreshTokenRows } from "./refresh-token-row.ts"
 
-interface Row extends PlaceRow {
+export interface FactsRow extends PlaceRow {
   /** The columns of token and app, prefixed with the table's name. */
   [column: string]: unknown
   principal_kind: Principal["kind"] | null
@@ -23,37 +23,51 @@ interface Row extends PlaceRow {
   around: Membership | null
 }
 
-const prefixed = (table: string, columns: readonly string[]) =>
+export const prefixed = (table: string, columns: readonly string[]) =>
   columns.map((column) => `${table}.${column} as ${table}_${column}`).join(", ")
 
 const ms = (column: string) => `floor(extract(epoch from ${column}) * 1000)`
+type Asked = Readonly<Record<"principalId" | "identityId" | "appId" | "tenantId" | "contextId", string>>
+
 /** As findMembership: the membership that is live or pending, else the newest ended one. */
-const membershipText = (place: string) => `(
+const membershipText = ({ principalId, appId }: Asked, tenantId: string, contextId: string) => `(
   select json_build_object('id', id, 'principalId', principal_id, 'appId', app_id, 'tenantId', tenant_id,
     'contextId', context_id, 'status', status, 'profile', profile, 'scopes', scopes,
     'createdAtMs', ${ms("created_at")}, 'updatedAtMs', ${ms("updated_at")})
-  from membership where principal_id = $2 and app_id = $4 and ${place}
+  from membership where principal_id = ${principalId} and app_id = ${appId}
+    and coalesce(membership.tenant_id, '') = ${tenantId} and coalesce(membership.context_id, '') = ${contextId}
   order by status in (${endedText}), id desc limit 1
 )`
-const at = (tenantId: string, contextId: string) =>
-  `coalesce(tenant_id, '') = ${tenantId} and coalesce(context_id, '') = ${contextId}`
 
-const findText = `select ${prefixed("token", refreshTokenRows.columns)}, ${prefixed("app", appRows.columns)},
+/**
+ * SQL of a FactsRow: its columns, and the joins that follow a source with `token`.
+ *
+ * @param asked SQL expressions of the session's columns. For tenant and context, the empty text stands for none.
+ */
+export function factsText(asked: Asked): { readonly columns: string; readonly joins: string } {
+  const { principalId, identityId, appId, tenantId, contextId } = asked
+  return {
+    columns: `${prefixed("token", refreshTokenRows.columns)}, ${prefixed("app", appRows.columns)},
   principal.kind as principal_kind, principal.identity_id as principal_identity_id, principal.status as principal_status,
   identity.status as identity,
   authority_version.version as principal_version, policy_version.version as policy_version,
-  ${placeText({ appId: "$4", tenantId: "$5", contextId: "$6" })},
-  ${membershipText(at("''", "''"))} as outer,
-  ${membershipText(at("$5", "$6"))} as inner,
-  case when $5 <> '' and $6 <> '' then ${membershipText(at("$5", "''"))} end as around
-from (select $1::bytea[] as hashes, $2::text as principal_id, $3::text as identity_id, $4::text as app_id) as asked
+  ${placeText(asked)},
+  ${membershipText(asked, "''", "''")} as outer,
+  ${membershipText(asked, tenantId, contextId)} as inner,
+  case when ${tenantId} <> '' and ${contextId} <> '' then ${membershipText(asked, tenantId, "''")} end as around`,
+    joins: `left join app on app.id = ${appId}
+left join principal on principal.id = ${principalId}
+left join identity on identity.id = ${identityId}
+left join authority_version on authority_version.principal_id = ${principalId} and authority_version.app_id = ${appId}
+left join policy_version on policy_version.app_id = ${appId}`,
+  }
+}
+
+const byParameters = factsText({ principalId: "$2", identityId: "$3", appId: "$4", tenantId: "$5", contextId: "$6" })
+const findText = `select ${byParameters.columns}
+from (select $1::bytea[] as hashes) as asked
 left join refresh_token as token on token.token_hash = any(asked.hashes)
-left join app on app.id = asked.app_id
-left join principal on principal.id = asked.principal_id
-left join identity on identity.id = asked.identity_id
-left join authority_version
-  on authority_version.principal_id = asked.principal_id and authority_version.app_id = asked.app_id
-left join policy_version on policy_version.app_id = asked.app_id
+${byParameters.joins}
 limit 1`
 
 export async function findRefreshFacts(
@@ -63,8 +77,12 @@ export async function findRefreshFacts(
 ): Promise<RefreshFacts> {
   const { principalId, identityId, appId, tenantId, contextId } = session
   const values = [tokenHashes, principalId, identityId, appId, tenantId ?? "", contextId ?? ""]
-  const [row] = await run<Row>(db, findText, values)
+  const [row] = await run<FactsRow>(db, findText, values)
   if (row === undefined) throw new Error("a row of one is not there")
+  return factsOf(row, session)
+}
+
+export function factsOf(row: FactsRow, { principalId, tenantId, contextId }: Session): RefreshFacts {
   const { principal_kind: kind, principal_identity_id, principal_status: status } = row
   const token = rowOf<RefreshTokenTable>(row, "token", refreshTokenRows.columns)
   const app = rowOf<AppTable>(row, "app", appRows.columns)
@@ -85,7 +103,11 @@ export async function findRefreshFacts(
 }
 
 /** The row of one of the tables; undefined if the join found none. */
-function rowOf<Table>(row: Row, table: "token" | "app", columns: readonly string[]): Selectable<Table> | undefined {
+export function rowOf<Table>(
+  row: FactsRow,
+  table: "token" | "app" | "session",
+  columns: readonly string[],
+): Selectable<Table> | undefined {
   if (row[`${table}_id`] === null) return undefined
   return Object.fromEntries(columns.map((column) => [column, row[`${table}_${column}`]])) as Selectable<Table>
 }

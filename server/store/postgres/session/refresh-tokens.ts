@@ -1,4 +1,4 @@
-import type { RefreshTokens } from "@signet/kernel/ports"
+import type { RefreshRotation, RefreshTokens } from "@signet/kernel/ports"
 import type { Selectable } from "kysely"
 import type { RefreshTokenTable } from "../schema.ts"
 import { at, type Database, insertInto, run } from "../sql.ts"
@@ -9,19 +9,38 @@ const { columns } = refreshTokenRows
 const insertText = insertInto("refresh_token", columns)
 const findText = `select ${columns.join(", ")} from refresh_token where token_hash = any($1::bytea[]) limit 1`
 // Compares and swaps, although the caller holds the session's lock: even a mistake cannot make a second successor.
-const rotateText = `with rotated as (
-  update refresh_token set used_at = $1, rotated_at = $1, retry_key_hash = $4, successor_sealed = $5
-  where id = $2 and rotated_at is null and revoked_at is null
+/**
+ * SQL of CTEs that rotate a token. `succeeded` has the successor, and no row if the token was rotated or revoked before.
+ *
+ * @param first The number of the first parameter: see rotateValues.
+ * @param condition An SQL condition for all writes.
+ */
+export function rotateCtes(first: number, condition: string): string {
+  const [now, id, idle, key, sealed] = [0, 1, 2, 3, 4].map((i) => `$${first + i}`)
+  return `rotated as (
+  update refresh_token set used_at = ${now}, rotated_at = ${now}, retry_key_hash = ${key}, successor_sealed = ${sealed}
+  where id = ${id} and rotated_at is null and revoked_at is null and ${condition}
   returning session_id, previous_token_id
 ), confirmed as (
-  update refresh_token set confirmed_at = $1, retry_key_hash = null, successor_sealed = null
+  update refresh_token set confirmed_at = ${now}, retry_key_hash = null, successor_sealed = null
   where id = (select previous_token_id from rotated) and confirmed_at is null
 ), refreshed as (
-  update session set rotation = rotation + 1, last_refreshed_at = $1, idle_expires_at = $3
+  update session set rotation = rotation + 1, last_refreshed_at = ${now}, idle_expires_at = ${idle}
   where id = (select session_id from rotated) and status = 'ACTIVE'
-)
-insert into refresh_token (${columns.join(", ")})
-select ${columns.map((_, i) => `$${i + 6}`).join(", ")} from rotated returning id`
+), succeeded as (
+  insert into refresh_token (${columns.join(", ")})
+  select ${columns.map((_, i) => `$${first + 5 + i}`).join(", ")} from rotated returning id
+)`
+}
+
+export function rotateValues(rotation: RefreshRotation): readonly unknown[] {
+  const { tokenId, nowMs, idleExpiresAtMs, retryKeyHash, successorSealed, successor } = rotation
+  if (successor.previousTokenId !== tokenId) throw new RangeError("the successor belongs to another token")
+  const change = [at(nowMs), tokenId, at(idleExpiresAtMs), retryKeyHash, successorSealed]
+  return [...change, ...refreshTokenRows.values(successor)]
+}
+
+const rotateText = `with ${rotateCtes(1, "true")} select id from succeeded`
 
 export function refreshTokens(db: Database): RefreshTokens {
   return {
@@ -36,10 +55,8 @@ export function refreshTokens(db: Database): RefreshTokens {
 
     findWithFacts: (tokenHashes, session) => findRefreshFacts(db, tokenHashes, session),
 
-    async rotate(id, { nowMs, idleExpiresAtMs, retryKeyHash, successorSealed }, successor) {
-      if (successor.previousTokenId !== id) throw new RangeError("the successor belongs to another token")
-      const change = [at(nowMs), id, at(idleExpiresAtMs), retryKeyHash, successorSealed]
-      const rotated = await run(db, rotateText, [...change, ...refreshTokenRows.values(successor)])
+    async rotate(tokenId, change, successor) {
+      const rotated = await run(db, rotateText, rotateValues({ tokenId, ...change, successor }))
       if (rotated.length !== 1) throw new Error("a refresh token was rotated without its session's lock")
     },
   }

@@ -1,0 +1,98 @@
+// A refresh in two statements outside of a transaction. Each statement commits its own writes.
+import type { RefreshCalls } from "@signet/kernel/ports"
+import type { Selectable } from "kysely"
+import { appendCtes, appendValues } from "../audit/audit.ts"
+import {
+  type CountedJson,
+  countedJsonText,
+  countedRows,
+  countingIf,
+  countingText,
+  countingValues,
+  isGranted,
+  isRefusedText,
+  takenOf,
+} from "../limits/limits.ts"
+import { retried } from "../retry.ts"
+import type { SessionTable } from "../schema.ts"
+import { type Database, run } from "../sql.ts"
+import type { TransactionOptions } from "../transaction.ts"
+import { type FactsRow, factsOf, factsText, prefixed, rowOf } from "./refresh-facts.ts"
+import { refreshTokenRows } from "./refresh-token-row.ts"
+import { rotateCtes, rotateValues } from "./refresh-tokens.ts"
+import { sessionRows } from "./sessions.ts"
+
+type FoundRow = FactsRow & CountedJson & { is_late: boolean }
+interface RotatedRow extends CountedJson {
+  is_fresh: boolean
+  is_rotated: boolean
+}
+
+/** A statement that waits for a lock sees the rest as it was before. True after a wait that matters. */
+const isLateText = "clock_timestamp() - statement_timestamp() > interval '100 milliseconds'"
+
+const facts = factsText({
+  principalId: "session.principal_id",
+  identityId: "session.identity_id",
+  appId: "session.app_id",
+  tenantId: "coalesce(session.tenant_id, '')",
+  contextId: "coalesce(session.context_id, '')",
+})
+const countAndFindText = `with ${countingText}
+select ${countedJsonText} as counted, (select count(*) from counted) >= 0 and ${isLateText} as is_late,
+  ${prefixed("session", sessionRows.columns)}, ${facts.columns}
+from (select 1) as one
+left join refresh_token as token on token.token_hash = any($6::bytea[]) and not ${isRefusedText}
+left join session on session.id = token.session_id
+${facts.joins}
+limit 1`
+
+// The session's row is locked first, in its newest state. Only then does the statement count and write.
+const countAndRotateText = `with locked as materialized (
+  select id from session where id = $6 and status = 'ACTIVE' and rotation = $7::integer
+    and bound_device_id is not distinct from $8::text for update
+), fresh as materialized (
+  select id from locked where not ${isLateText}
+    and coalesce((select version from authority_version where principal_id = $9 and app_id = $10), 0) = $11::bigint
+    and coalesce((select version from policy_version where app_id = $10), 0) = $12::bigint
+), ${countingIf("exists (select from fresh)")}, ${rotateCtes(13, `exists (select from fresh) and not ${isRefusedText}`)},
+${appendCtes(18 + refreshTokenRows.columns.length, "exists (select from rotated)")}
+select ${countedJsonText} as counted, exists (select from fresh) as is_fresh, exists (select from succeeded) as is_rotated`
+
+export function refreshCalls(db: Database, options: TransactionOptions): RefreshCalls {
+  return {
+    countAndFind: (counting, tokenHashes) =>
+      retried(async () => {
+        const [row] = await run<FoundRow>(db, countAndFindText, [...countingValues(counting), tokenHashes])
+        const taken = takenOf(counting, countedRows(row))
+        const found = row && rowOf<SessionTable>(row, "session", sessionRows.columns)
+        if (row === undefined || found === undefined || row.is_late || !isGranted(taken)) {
+          return { ...taken, refresh: undefined }
+        }
+        const session = sessionRows.fromRow(found as Selectable<SessionTable>)
+        return { ...taken, refresh: { session, facts: factsOf(row, session) } }
+      }),
+
+    countAndRotate: (counting, { session, versions }, rotation, event) =>
+      retried(async () => {
+        const notCounted = {
+          counted: counting.asks.map(() => ({ granted: true, fullAtMs: counting.nowMs })),
+          lockedUntilMs: null,
+          isRotated: false,
+        }
+        const audit = appendValues(options.audit, event)
+        // The first event of a person in a process needs the person's key.
+        if (audit === undefined) return notCounted
+        const [row] = await run<RotatedRow>(db, countAndRotateText, [
+          ...countingValues(counting),
+          ...[session.id, session.rotation, session.boundDeviceId],
+          ...[session.principalId, session.appId, versions.principal, versions.policy],
+          ...rotateValues(rotation),
+          ...audit,
+        ])
+        if (row?.is_fresh !== true) return notCounted
+        if (row.is_rotated) options.audit.onCommitted()
+        return { ...takenOf(counting, countedRows(row)), isRotated: row.is_rotated }
+      }),
+  }
+}
