@@ -97,9 +97,20 @@ export interface ClientQuestion {
 export interface ClientCalls {
   find(question: ClientQuestion): Promise<ClientFacts | undefined>
   /** Counts the call first; a refused call does not look up the client. */
-  countAndFind(counting: Counting, question: ClientQuestion): Promise<Taken & { client: ClientFacts | undefined }>
+  countAndFind(counting: Counting, question: ClientQuestion): Promise<Taken & { found: TaggedClient | undefined }>
   /** Counts the call and appends its event. A refused call appends nothing. */
   countAndAppend(counting: Counting, event: AuditEvent): Promise<Taken>
+  /**
+   * As `countAndAppend`, if the client's facts still have this tag.
+   *
+   * @returns "changed" if they do not: nothing is counted or appended, and everything is granted. "late" after a wait
+   * for another call's count: the call is counted, but nothing is appended, because the client may have been revoked.
+   */
+  countAndAppendOf(
+    counting: Counting,
+    asked: Omit<TaggedQuestion, "liveness">,
+    event: AuditEvent,
+  ): Promise<Taken & { readonly is: "appended" | "refused" | "changed" | "late" }>
   /** As `find`, with a tag that changes when any of the facts changes. */
   findTagged(question: ClientQuestion): Promise<TaggedClient | undefined>
   /**

@@ -1,7 +1,7 @@
 // Authenticates clients. Unknown, unauthenticated and disabled clients get the same refusal after the same statement.
 import type { TokenCrypto, VerifyKey } from "@signet/guard/token-crypto"
-import type { Refused } from "@signet/kernel/errors"
-import type { ClientCalls, ClientFacts } from "@signet/kernel/machine/ports"
+import { Refused } from "@signet/kernel/errors"
+import type { ClientCalls, ClientFacts, TaggedClient } from "@signet/kernel/machine/ports"
 import type { ServiceAccount } from "@signet/kernel/machine/records"
 import { keyCredentialId } from "@signet/kernel/machine/service-account"
 import type { Tx } from "@signet/kernel/ports"
@@ -63,6 +63,24 @@ export async function prove(
       ? await clientBySecret(deps, claim, facts, marks, nowMs)
       : await clientByAssertion(deps, claim, facts, marks)
   return client ?? clientRefusal(facts)
+}
+
+/**
+ * Verifies a secret with facts that this process remembers. Undefined if that is not possible: for a wrong secret, and
+ * for one whose use must be recorded, which requires current facts.
+ */
+export async function proveKnown(
+  deps: Means,
+  claim: Claim,
+  known: TaggedClient,
+  nowMs: number,
+): Promise<Client | undefined> {
+  let isUseNew = false
+  const markSecretUsed = async () => {
+    isUseNew = true
+  }
+  const client = await prove(deps, claim, known.client, { markSecretUsed, useAssertion: async () => false }, nowMs)
+  return client instanceof Refused || isUseNew ? undefined : client
 }
 
 /**

@@ -2,6 +2,7 @@ import type { VerifyToken } from "@signet/guard/access-token"
 import type { FindLiveness } from "@signet/guard/revocation/liveness"
 import type { TokenCrypto } from "@signet/guard/token-crypto"
 import type { Deps } from "../deps.ts"
+import type { KnownClients } from "./known-clients.ts"
 
 /** The additional dependencies of the token endpoint. */
 export interface TokenDeps extends Deps {
@@ -10,4 +11,9 @@ export interface TokenDeps extends Deps {
   readonly liveness: FindLiveness
   /** Verifies clients' assertions. */
   readonly crypto: TokenCrypto
+}
+
+/** The dependencies of calls that use the facts of clients found before. */
+export interface KnowingDeps extends TokenDeps {
+  readonly knownClients: KnownClients
 }

@@ -18,20 +18,15 @@ import type { ActorSchema, IntrospectRequest, IntrospectResponseSchema } from "@
 import { callerFacts } from "../audit/denials.ts"
 import { audited } from "../audit/refusals.ts"
 import { dropLimitHeaders, limit, limitedWith, refuseKnown } from "../limit.ts"
-import { type Client, claimOf, clientOfToken, prove } from "./authenticate-client.ts"
+import { type Client, claimOf, clientOfToken, prove, proveKnown } from "./authenticate-client.ts"
 import { clientCredentialOf } from "./client-credential.ts"
 import { lockOf, throwCounted } from "./client-limits.ts"
-import type { TokenDeps } from "./deps.ts"
-import type { KnownClients } from "./known-clients.ts"
+import type { KnowingDeps, TokenDeps } from "./deps.ts"
 import { type Verified, verified, verifiedBy } from "./on-behalf-grant.ts"
 import { clientRefusal, refusal } from "./refuse.ts"
 
 /** The scope that a service needs to introspect tokens. */
 const introspectScope = "auth.introspect"
-
-export interface IntrospectionDeps extends TokenDeps {
-  readonly knownClients: KnownClients
-}
 
 type Answer = MessageInitShape<typeof IntrospectResponseSchema>
 
@@ -40,7 +35,7 @@ type Answer = MessageInitShape<typeof IntrospectResponseSchema>
  * @throws Refused CLIENT_INVALID, MISSING_SCOPE, and the refusals of the caller's own bearer token.
  */
 export async function introspect(
-  deps: IntrospectionDeps,
+  deps: KnowingDeps,
   verifyContext: VerifyToken,
   context: HandlerContext,
   request: IntrospectRequest,
@@ -73,23 +68,18 @@ function accessTokenAnswer(
  * @throws Refused RATE_LIMITED
  */
 async function introspectForKnown(
-  deps: IntrospectionDeps,
+  deps: KnowingDeps,
   context: HandlerContext,
   request: IntrospectRequest,
 ): Promise<Answer | undefined> {
   const credential = clientCredentialOf(request, context.requestHeader.get("authorization"))
   if (credential instanceof Refused || credential.is !== "secret") return undefined
-  const known = deps.knownClients.find(credential.clientId)
+  const known = deps.knownClients.find(credential)
   const nowMs = deps.clock.nowMs()
   const claim = claimOf(deps, credential, nowMs)
   if (known === undefined || claim === undefined) return undefined
-  let isUseNew = false
-  const markSecretUsed = async () => {
-    isUseNew = true
-  }
-  const client = await prove(deps, claim, known.client, { markSecretUsed, useAssertion: async () => false }, nowMs)
-  // Recording the use of a secret requires current facts.
-  if (client instanceof Refused || isUseNew || !client.account.scopes.includes(introspectScope)) return undefined
+  const client = await proveKnown(deps, claim, known, nowMs)
+  if (client?.account.scopes.includes(introspectScope) !== true) return undefined
   const token = await deps.verify(request.token ?? "")
   if (typeof token === "string") return undefined
 
@@ -102,7 +92,7 @@ async function introspectForKnown(
     return taken
   })
   if (found.facts === undefined) {
-    deps.knownClients.forget(credential.clientId)
+    deps.knownClients.forget(credential)
     dropLimitHeaders(context)
     return undefined
   }
@@ -130,7 +120,7 @@ async function aboutContext(deps: TokenDeps, account: ServiceAccount, request: I
 }
 
 async function callerOf(
-  deps: IntrospectionDeps,
+  deps: KnowingDeps,
   context: HandlerContext,
   request: IntrospectRequest,
 ): Promise<ServiceAccount> {
@@ -155,14 +145,14 @@ async function callerOf(
   }
 }
 
-async function clientOf(deps: IntrospectionDeps, credential: Parameters<typeof claimOf>[1]): Promise<Client | Refused> {
+async function clientOf(deps: KnowingDeps, credential: Parameters<typeof claimOf>[1]): Promise<Client | Refused> {
   const { clients } = deps.store
   const nowMs = deps.clock.nowMs()
   const claim = claimOf(deps, credential, nowMs)
   if (claim === undefined) return clientRefusal()
   const found = await clients.findTagged({ who: claim, nowMs })
   const client = await prove(deps, claim, found?.client, clients, nowMs)
-  if (!(client instanceof Refused)) deps.knownClients.remember(found)
+  if (!(client instanceof Refused)) deps.knownClients.remember(claim, found)
   return client
 }
 

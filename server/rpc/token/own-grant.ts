@@ -1,15 +1,17 @@
-// Grants a service's token for itself in two statements: one counts the caller's network and finds the client, the
-// other counts the client and records the grant.
+// Grants a service's token for itself. For a client that this process knows, one statement counts the call and records
+// the grant. Otherwise one statement counts the caller's network and finds the client, and another one counts the client
+// and records the grant.
 import type { HandlerContext } from "@connectrpc/connect"
 import { Refused } from "@signet/kernel/errors"
+import type { ClientQuestion, TaggedClient } from "@signet/kernel/machine/ports"
 import { auditEvent } from "../audit/audit.ts"
-import { limited, limitedWith, networkOf, refuseKnown } from "../limit.ts"
-import { type Client, claimOf, prove } from "./authenticate-client.ts"
+import { dropLimitHeaders, limited, limitedWith, networkOf, refuseKnown } from "../limit.ts"
+import { type Claim, type Client, claimOf, prove, proveKnown } from "./authenticate-client.ts"
 import type { ClientCredential } from "./client-credential.ts"
-import { type ClientCredentialsCall, clientCredentials } from "./client-credentials-grant.ts"
+import { type ClientCredentialsCall, clientCredentials, type OwnGrant } from "./client-credentials-grant.ts"
 import { lockOf, throwCounted } from "./client-limits.ts"
 import { issuedContext, ownContext } from "./context-grant.ts"
-import type { TokenDeps } from "./deps.ts"
+import type { KnowingDeps, TokenDeps } from "./deps.ts"
 import { type IssuedToken, issued } from "./issued.ts"
 import { clientRefusal } from "./refuse.ts"
 
@@ -28,13 +30,14 @@ const route = "client_credentials"
  *
  * @throws Refused CLIENT_INVALID, RATE_LIMITED, and the refusals of the grant.
  */
-export async function ownGrant(deps: TokenDeps, context: HandlerContext, call: OwnCall): Promise<IssuedToken> {
+export async function ownGrant(deps: KnowingDeps, context: HandlerContext, call: OwnCall): Promise<IssuedToken> {
+  const known = await grantToKnown(deps, context, call)
+  if (known !== undefined) return known
   const client = await clientOf(deps, context, call)
   if (client instanceof Refused) return throwCounted(deps, context, call.proof, client)
 
   const nowMs = deps.clock.nowMs()
-  const give = call.is === "own_context" ? ownContext : clientCredentials
-  const given = give(deps, client, call, nowMs)
+  const given = grantOf(deps, client, call, nowMs)
   const subjects = { client: client.account.id }
   const lock = lockOf(call.proof)
   if (given instanceof Refused) {
@@ -45,12 +48,84 @@ export async function ownGrant(deps: TokenDeps, context: HandlerContext, call: O
     deps.store.clients.countAndAppend(counting, event),
   )
   if (tooMany !== undefined) throw tooMany
-  return call.is === "own_context" ? issuedContext(deps, given.claims) : issued(deps, given.claims)
+  return issuedBy(deps, call, given)
+}
+
+const grantOf = (deps: TokenDeps, client: Client, call: OwnCall, nowMs: number): OwnGrant | Refused =>
+  call.is === "own_context" ? ownContext(deps, client, call, nowMs) : clientCredentials(deps, client, call, nowMs)
+
+const issuedBy = (deps: TokenDeps, call: OwnCall, { claims }: OwnGrant): IssuedToken =>
+  call.is === "own_context" ? issuedContext(deps, claims) : issued(deps, claims)
+
+/**
+ * Grants in one statement, which counts and records only if the client is as this process knows it. Undefined for every
+ * call that needs the current facts: of an unknown or changed client, with a wrong secret, or with a refused grant.
+ *
+ * @throws Refused RATE_LIMITED, and CLIENT_INVALID for a client that was revoked while the statement waited.
+ */
+async function grantToKnown(
+  deps: KnowingDeps,
+  context: HandlerContext,
+  call: OwnCall,
+): Promise<IssuedToken | undefined> {
+  const { proof } = call
+  if (proof.is !== "secret") return undefined
+  const at = { clientId: proof.clientId, tenantId: call.tenantId, contextId: call.contextId }
+  const known = deps.knownClients.find(at)
+  const nowMs = deps.clock.nowMs()
+  const claim = claimOf(deps, proof, nowMs)
+  if (known === undefined || claim === undefined) return undefined
+  const client = await proveKnown(deps, claim, known, nowMs)
+  const given = client && grantOf(deps, client, call, nowMs)
+  if (client === undefined || given === undefined || given instanceof Refused) return undefined
+
+  const event = auditEvent(deps, context, nowMs, given.event)
+  const question = { who: claim, tenantId: call.tenantId, contextId: call.contextId, nowMs }
+  const subjects = { ip: networkOf(context), client: client.account.id }
+  const outcome = { is: "changed" as Awaited<ReturnType<typeof deps.store.clients.countAndAppendOf>>["is"] }
+  const tooMany = await limitedWith(deps, context, route, subjects, lockOf(proof), async (counting) => {
+    const asked = { client: question, tag: known.tag }
+    const { is, ...taken } = await deps.store.clients.countAndAppendOf(counting, asked, event)
+    outcome.is = is
+    return taken
+  })
+  if (tooMany !== undefined) throw tooMany
+  switch (outcome.is) {
+    case "appended":
+      return issuedBy(deps, call, given)
+    case "late":
+      return grantCounted(deps, context, call, { ...question, claim })
+    default:
+      deps.knownClients.forget(at)
+      dropLimitHeaders(context)
+      return undefined
+  }
+}
+
+/** Grants a call that is counted, by the client's current facts: it may have been revoked during the wait. */
+async function grantCounted(
+  deps: KnowingDeps,
+  context: HandlerContext,
+  call: OwnCall,
+  { claim, ...question }: ClientQuestion & { readonly claim: Claim },
+): Promise<IssuedToken> {
+  const { clients } = deps.store
+  const found = await clients.find(question)
+  const client = await prove(deps, claim, found, clients, question.nowMs)
+  if (client instanceof Refused) {
+    dropLimitHeaders(context)
+    return throwCounted(deps, context, call.proof, client)
+  }
+  const given = grantOf(deps, client, call, question.nowMs)
+  if (given instanceof Refused) throw given
+  const event = auditEvent(deps, context, question.nowMs, given.event)
+  await clients.countAndAppend({ asks: [], locks: [], nowMs: question.nowMs }, event)
+  return issuedBy(deps, call, given)
 }
 
 /** Counts the caller's network before any look-up. */
 async function clientOf(
-  deps: TokenDeps,
+  deps: KnowingDeps,
   context: HandlerContext,
   { proof, tenantId, contextId }: OwnCall,
 ): Promise<Client | Refused> {
@@ -63,11 +138,15 @@ async function clientOf(
   if (claim === undefined) {
     return (await limited(deps, context, route, address, lock)) ?? clientRefusal()
   }
-  const found = { facts: undefined as Awaited<ReturnType<typeof clients.find>> }
+  const known: { found: TaggedClient | undefined } = { found: undefined }
   const tooMany = await limitedWith(deps, context, route, address, lock, async (counting) => {
-    const { client, ...taken } = await clients.countAndFind(counting, { who: claim, tenantId, contextId, nowMs })
-    found.facts = client
+    const { found, ...taken } = await clients.countAndFind(counting, { who: claim, tenantId, contextId, nowMs })
+    known.found = found
     return taken
   })
-  return tooMany ?? prove(deps, claim, found.facts, clients, nowMs)
+  if (tooMany !== undefined) return tooMany
+  const client = await prove(deps, claim, known.found?.client, clients, nowMs)
+  if (!(client instanceof Refused))
+    deps.knownClients.remember({ clientId: claim.clientId, tenantId, contextId }, known.found)
+  return client
 }

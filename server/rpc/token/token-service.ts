@@ -11,7 +11,7 @@ import { grantOf } from "@signet/kernel/token/grant"
 import type { TokenRequest, TokenService } from "@signet/proto/auth/v1/token_service"
 import { type ClientCredential, clientCredentialOf } from "./client-credential.ts"
 import { exchangeContext } from "./context-grant.ts"
-import type { TokenDeps } from "./deps.ts"
+import type { KnowingDeps, TokenDeps } from "./deps.ts"
 import { introspect } from "./introspect.ts"
 import type { IssuedToken } from "./issued.ts"
 import { createKnownClients } from "./known-clients.ts"
@@ -25,9 +25,9 @@ import { serverMetadata } from "./server-metadata.ts"
 /** Verifiers may cache the key set for five minutes; a next key is published a day before it signs. */
 const keySetCaching = "public, max-age=300, stale-while-revalidate=600"
 
-export function tokenService(deps: TokenDeps): ServiceImpl<typeof TokenService> {
+export function tokenService(tokenDeps: TokenDeps): ServiceImpl<typeof TokenService> {
+  const deps = { ...tokenDeps, knownClients: createKnownClients() }
   const verifyContext = createVerifyContext(deps)
-  const introspectionDeps = { ...deps, knownClients: createKnownClients() }
 
   function keySet(context: HandlerContext, purpose: KeyPurpose) {
     context.responseHeader.set("cache-control", keySetCaching)
@@ -39,7 +39,7 @@ export function tokenService(deps: TokenDeps): ServiceImpl<typeof TokenService> 
       return await token(deps, context, request)
     },
 
-    introspect: (request, context) => introspect(introspectionDeps, verifyContext, context, request),
+    introspect: (request, context) => introspect(deps, verifyContext, context, request),
 
     async revoke(request, context) {
       await revoke(deps, verifyContext, context, request)
@@ -68,7 +68,7 @@ function createVerifyContext({ keys, issuer, crypto, clock }: TokenDeps): Verify
 }
 
 /** Runs the requested grant with the parameters that it uses. */
-async function token(deps: TokenDeps, context: HandlerContext, request: TokenRequest): Promise<IssuedToken> {
+async function token(deps: KnowingDeps, context: HandlerContext, request: TokenRequest): Promise<IssuedToken> {
   const grant = grantOf(request)
   if (grant instanceof Refused) throw grant
   const credential = clientCredentialOf(request, context.requestHeader.get("authorization"))

@@ -77,6 +77,12 @@ export interface CountedJson {
 export const countedRows = (row: CountedJson | undefined): readonly CountedRow[] =>
   (row?.counted ?? []).map(([key, until_us, was_granted]) => ({ key: Buffer.from(key, "hex"), until_us, was_granted }))
 
+/** The answer of a statement that has counted nothing. */
+export const notCounted = ({ asks, nowMs }: Counting): Taken => ({
+  counted: asks.map(() => ({ granted: true, fullAtMs: nowMs })),
+  lockedUntilMs: null,
+})
+
 export const isGranted = ({ counted, lockedUntilMs }: Taken): boolean =>
   lockedUntilMs === null && counted.every(({ granted }) => granted)
 

@@ -152,7 +152,7 @@ describeOnEachStore("a client's call", (kind) => {
     const byPrincipal = { who: { principalId: principal.id }, nowMs }
     expect(await store.clients.find(byClientId)).toStrictEqual(expected)
     expect(await store.clients.find(byPrincipal)).toStrictEqual(expected)
-    expect((await store.clients.countAndFind(nothing, byClientId)).client).toStrictEqual(expected)
+    expect((await store.clients.countAndFind(nothing, byClientId)).found?.client).toStrictEqual(expected)
     expect(await store.transaction((tx) => tx.serviceAccounts.findClient(byClientId))).toStrictEqual(expected)
   })
 
@@ -160,7 +160,7 @@ describeOnEachStore("a client's call", (kind) => {
     const { account } = await putService(store)
     for (const clientId of [`${account.clientId}x`, "", account.principalId, providerClient.clientId]) {
       expect(await store.clients.find({ who: { clientId }, nowMs })).toBeUndefined()
-      expect((await store.clients.countAndFind(nothing, { who: { clientId }, nowMs })).client).toBeUndefined()
+      expect((await store.clients.countAndFind(nothing, { who: { clientId }, nowMs })).found).toBeUndefined()
     }
   })
 
@@ -210,7 +210,7 @@ describeOnEachStore("a client's call", (kind) => {
       await store.clients.countAndFind(counting, question),
       await store.clients.countAndFind(counting, question),
     ]
-    expect(answers.map(({ client }) => client?.account.id)).toEqual([account.id, undefined])
+    expect(answers.map(({ found }) => found?.client.account.id)).toEqual([account.id, undefined])
     expect(answers.map(({ counted }) => counted.map(({ granted }) => granted))).toEqual([
       [true, true],
       [false, true],
@@ -218,7 +218,7 @@ describeOnEachStore("a client's call", (kind) => {
     const lock = randomBytes(32)
     await store.limits.fail(lock, policy, nowMs)
     const locked = await store.clients.countAndFind({ ...nothing, locks: [lock] }, question)
-    expect([locked.client, locked.lockedUntilMs]).toEqual([undefined, nowMs + 60_000])
+    expect([locked.found, locked.lockedUntilMs]).toEqual([undefined, nowMs + 60_000])
   })
 
   test("that is known by a tag is counted, with a token's liveness, until one of its facts changes", async () => {

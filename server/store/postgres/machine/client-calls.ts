@@ -12,6 +12,7 @@ import {
   isGranted,
   isRefusedText,
   limitCounts,
+  notCounted,
   takenOf,
 } from "../limits/limits.ts"
 import { retried } from "../retry.ts"
@@ -19,13 +20,12 @@ import { type LivenessRow, livenessOf, livenessText, livenessValues } from "../s
 import { type Database, run } from "../sql.ts"
 import { assertionUses } from "../token/revocations.ts"
 import { inTransaction, type TransactionOptions } from "../transaction.ts"
-import { type ClientRow, clientOf, clientText, clientValues, findClient, taggedText } from "./client-facts.ts"
+import { type ClientRow, clientOf, clientValues, findClient, taggedText } from "./client-facts.ts"
 import { serviceCredentials } from "./service-credentials.ts"
 
-const { columns, from } = clientText("client_id", 6, `not ${isRefusedText}`)
+const asked = taggedText(6, `not ${isRefusedText}`)
 const countAndFindText = `with ${countingText}
-select ${countedJsonText} as counted,
-  ${columns} from ${from}`
+select ${countedJsonText} as counted, facts.*, ${asked.tag} as tag from ${asked.facts}`
 
 const countAndAppendText = `with ${countingText}, ${appendCtes(6, `not ${isRefusedText}`)}
 select key, until_us, was_granted from counted`
@@ -33,18 +33,26 @@ select key, until_us, was_granted from counted`
 const own = taggedText(1)
 const findTaggedText = `select facts.*, ${own.tag} as tag from ${own.facts}`
 const counted = taggedText(6)
-// Facts and liveness are from the snapshot at the start, also after a wait for a bucket's lock.
-const countAndFindLivenessText = `with same as (
+const isSame = `with same as (
   select from ${counted.facts} where ${counted.tag} = $10::text
-), ${countingIf("exists (select from same)")}
+), ${countingIf("exists (select from same)")}`
+const isLate = "clock_timestamp() - statement_timestamp() > interval '100 milliseconds'"
+// `late` reads all counts first: facts and liveness are from the snapshot before a wait for a bucket's lock.
+const countAndAppendOfText = `${isSame}, late as materialized (
+  select ${isLate} as is_late from (select count(*) from counted) as all_counted
+), ${appendCtes(11, `exists (select from same) and not ${isRefusedText} and not (select is_late from late)`)}
+select ${countedJsonText} as counted, exists (select from same) as is_same, is_late from late`
+// Facts and liveness are from the snapshot at the start, also after a wait for a bucket's lock.
+const countAndFindLivenessText = `${isSame}
 select ${countedJsonText} as counted,
   exists (select from same) as is_same,
-  (select count(*) from counted) >= 0 and clock_timestamp() - statement_timestamp() > interval '100 milliseconds' as is_late,
+  (select count(*) from counted) >= 0 and ${isLate} as is_late,
   live.*
 from (${livenessText(11)}) as live`
 
-type Found = ClientRow & CountedJson
-type LivenessCounted = LivenessRow & CountedJson & { is_same: boolean; is_late: boolean }
+type Found = ClientRow & CountedJson & { tag: string }
+type SameCounted = CountedJson & { is_same: boolean; is_late: boolean }
+type LivenessCounted = LivenessRow & SameCounted
 
 export function clientCalls(db: Database, options: TransactionOptions): ClientCalls {
   const { markSecretUsed } = serviceCredentials(db)
@@ -57,7 +65,8 @@ export function clientCalls(db: Database, options: TransactionOptions): ClientCa
       retried(async () => {
         if ("principalId" in question.who) throw new RangeError("a client must be named by its client id")
         const [row] = await run<Found>(db, countAndFindText, [...countingValues(counting), ...clientValues(question)])
-        return { ...takenOf(counting, countedRows(row)), client: row && clientOf(row, question) }
+        const client = row && clientOf(row, question)
+        return { ...takenOf(counting, countedRows(row)), found: client && { client, tag: row.tag } }
       }),
 
     findTagged: (question) =>
@@ -75,8 +84,7 @@ export function clientCalls(db: Database, options: TransactionOptions): ClientCa
           const taken = takenOf(counting, countedRows(row))
           return { ...taken, liveness: livenessOf(row, liveness), isLate: row.is_late }
         }
-        const counted = counting.asks.map(() => ({ granted: true, fullAtMs: counting.nowMs }))
-        return { counted, lockedUntilMs: null, liveness: undefined, isLate: false }
+        return { ...notCounted(counting), liveness: undefined, isLate: false }
       }),
 
     countAndAppend: (counting, event) =>
@@ -93,6 +101,21 @@ export function clientCalls(db: Database, options: TransactionOptions): ClientCa
           if (isGranted(taken)) await audit.append(event)
           return taken
         })
+      }),
+
+    countAndAppendOf: (counting, { client, tag }, event) =>
+      retried(async () => {
+        const audit = appendValues(options.audit, event)
+        // The first event of a principal in a process needs the principal's key.
+        if (audit === undefined) return { ...notCounted(counting), is: "changed" }
+        const values = [...countingValues(counting), ...clientValues(client), tag, ...audit]
+        const [row] = await run<SameCounted>(db, countAndAppendOfText, values)
+        if (row?.is_same !== true) return { ...notCounted(counting), is: "changed" }
+        const taken = takenOf(counting, countedRows(row))
+        if (!isGranted(taken)) return { ...taken, is: "refused" }
+        if (row.is_late) return { ...taken, is: "late" }
+        options.audit.onCommitted()
+        return { ...taken, is: "appended" }
       }),
 
     markSecretUsed: (...of) => retried(() => markSecretUsed(...of)),

@@ -85,8 +85,8 @@ const textByClientId = textBy("client_id")
 const textByPrincipal = textBy("principal_id")
 
 /** The columns of a client and their source as one subquery, `facts`, and a hash of all of its values. */
-export function taggedText(first: number): { facts: string; tag: string } {
-  const { columns, from } = clientText("client_id", first)
+export function taggedText(first: number, isAsked?: string): { facts: string; tag: string } {
+  const { columns, from } = clientText("client_id", first, isAsked)
   return {
     facts: `(select ${columns} from ${from}) as facts`,
     tag: "encode(sha256(convert_to(facts::text, 'UTF8')), 'hex')",

@@ -11,6 +11,7 @@ import {
   countingValues,
   isGranted,
   isRefusedText,
+  notCounted,
   takenOf,
 } from "../limits/limits.ts"
 import { retried } from "../retry.ts"
@@ -75,14 +76,9 @@ export function refreshCalls(db: Database, options: TransactionOptions): Refresh
 
     countAndRotate: (counting, { session, versions }, rotation, event) =>
       retried(async () => {
-        const notCounted = {
-          counted: counting.asks.map(() => ({ granted: true, fullAtMs: counting.nowMs })),
-          lockedUntilMs: null,
-          isRotated: false,
-        }
         const audit = appendValues(options.audit, event)
         // The first event of a person in a process needs the person's key.
-        if (audit === undefined) return notCounted
+        if (audit === undefined) return { ...notCounted(counting), isRotated: false }
         const [row] = await run<RotatedRow>(db, countAndRotateText, [
           ...countingValues(counting),
           ...[session.id, session.rotation, session.boundDeviceId],
@@ -90,7 +86,7 @@ export function refreshCalls(db: Database, options: TransactionOptions): Refresh
           ...rotateValues(rotation),
           ...audit,
         ])
-        if (row?.is_fresh !== true) return notCounted
+        if (row?.is_fresh !== true) return { ...notCounted(counting), isRotated: false }
         if (row.is_rotated) options.audit.onCommitted()
         return { ...takenOf(counting, countedRows(row)), isRotated: row.is_rotated }
       }),
