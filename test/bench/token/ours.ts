@@ -17,7 +17,12 @@ const config = parseConfig({
   DATABASE_URL: databaseUrl,
   SIGNET_DATA: mkdtempSync(join(tmpdir(), "signet-bench-")),
   SIGNET_LIMITS: JSON.stringify({
-    windows: { client_credentials: { ip: wide, client: wide }, introspect: { caller: wide } },
+    windows: {
+      client_credentials: { ip: wide, client: wide },
+      introspect: { caller: wide },
+      login: { ip: wide },
+      refresh: { ip: wide, session: wide },
+    },
   }),
   PORT: String(await freePort()),
   ADMIN_PORT: "0",

@@ -1,0 +1,102 @@
+// Signet beside other authorization servers, in one run on one durable PostgreSQL: oidc-provider with its memory adapter
+// always; Hydra and Keycloak where a variable names the program. Contenders take turns, and each number is the median of
+// the rounds, so that noise hits all alike.
+import { sql } from "kysely"
+import { openPostgres } from "../../server/store/postgres/open.ts"
+import { startPostgres } from "../support/postgres-server.ts"
+import { machineLoad, postmasterOf, processorMicros } from "./cpu/processor-time.ts"
+import { startOidcProvider, startSignet } from "./peers/forked.ts"
+import { isSkipped, type Peer, type Skipped } from "./peers/peer.ts"
+import { startHydra, startKeycloak } from "./peers/programs.ts"
+
+/** Calls at the same time, each of a client or session of its own. */
+const callers = 16
+const durable = { fsync: "on", synchronous_commit: "on", full_page_writes: "on", shared_buffers: "256MB" }
+
+interface Measured {
+  readonly perSecond: number
+  /** Processor time of the server's processes, a call. */
+  readonly serverMicros: number
+  readonly databaseMicros: number
+  readonly p50Ms: number
+}
+type Row = Skipped | ({ readonly name: string; readonly load: number } & Measured)
+
+export const sizes = { usual: { rounds: 5, seconds: 2 }, smallest: { rounds: 1, seconds: 0.2 } }
+
+const starts = { signet: startSignet, oidc: startOidcProvider, hydra: startHydra, keycloak: startKeycloak }
+
+export async function run({ rounds, seconds }: typeof sizes.usual): Promise<Row[]> {
+  const postgres = await startPostgres(durable)
+  if (postgres === undefined) throw new Error("there is no PostgreSQL to measure on")
+  const closing: (() => unknown)[] = [() => postgres.stop()]
+  try {
+    const { db, close } = openPostgres(postgres.url, { maxConnections: 1 })
+    closing.push(close)
+    const database = await postmasterOf(db)
+    const peers: Peer[] = []
+    const skipped: Skipped[] = []
+    for (const [name, start] of Object.entries(starts)) {
+      await sql`create database ${sql.ref(name)}`.execute(db)
+      const peer = await start({ databaseUrl: postgres.url.replace(/\/postgres$/, `/${name}`), callers })
+      if (isSkipped(peer)) skipped.push(peer)
+      else {
+        closing.push(peer.stop)
+        peers.push(peer)
+      }
+    }
+    const contenders = peers.flatMap((peer) => [...peer.works].map(([work, act]) => ({ work, act, peer })))
+    const measured = contenders.map((): Measured[] => [])
+    // The first round warms everything up and is not counted.
+    for (let round = 0; round <= rounds; round++) {
+      for (const [i, { act, peer }] of contenders.entries()) {
+        const one = await measureOnce(act, { server: peer.pid, database, seconds })
+        if (round > 0) measured[i]?.push(one)
+      }
+    }
+    const rows = contenders.map(({ work, peer }, i): Row => {
+      const of = (value: (one: Measured) => number) => median((measured[i] ?? []).map(value))
+      return {
+        name: `${work}: ${peer.name}`,
+        perSecond: of((one) => one.perSecond),
+        serverMicros: of((one) => one.serverMicros),
+        databaseMicros: of((one) => one.databaseMicros),
+        p50Ms: of((one) => one.p50Ms),
+        load: machineLoad(),
+      }
+    })
+    return [...rows.toSorted((a, b) => a.name.localeCompare(b.name)), ...skipped]
+  } finally {
+    for (const close of closing.toReversed()) await close()
+  }
+}
+
+async function measureOnce(
+  act: (caller: number) => Promise<unknown>,
+  { server, database, seconds }: { server: number; database: number; seconds: number },
+): Promise<Measured> {
+  const latencies: number[] = []
+  const before = [processorMicros(server), processorMicros(database)] as const
+  const began = performance.now()
+  const work = async (caller: number) => {
+    // Each caller calls at least once, however slow the machine is.
+    do {
+      const startedMs = performance.now()
+      await act(caller)
+      latencies.push(performance.now() - startedMs)
+    } while (performance.now() - began < seconds * 1_000)
+  }
+  await Promise.all(Array.from({ length: callers }, (_, caller) => work(caller)))
+  const calls = latencies.length
+  return {
+    perSecond: (calls / (performance.now() - began)) * 1_000,
+    serverMicros: (processorMicros(server) - before[0]) / calls,
+    databaseMicros: (processorMicros(database) - before[1]) / calls,
+    p50Ms: median(latencies),
+  }
+}
+
+function median(of: readonly number[]): number {
+  const sorted = of.toSorted((a, b) => a - b)
+  return sorted[Math.floor((sorted.length - 1) / 2)] ?? Number.NaN
+}

@@ -1,0 +1,31 @@
+// A server that the peers' bench measures, in a process of its own.
+
+/** A form request; `answer` must be true of its JSON, and returns what the next call of this caller sends. */
+export interface PeerCall {
+  readonly url: string
+  readonly headers: Readonly<Record<string, string>>
+  readonly form: Readonly<Record<string, string>>
+}
+
+export interface Peer {
+  readonly name: string
+  /** The process, whose children count too. */
+  readonly pid: number
+  /** By work, such as "client_credentials": the call of a caller. */
+  readonly works: ReadonlyMap<string, (caller: number) => Promise<unknown>>
+  stop(): Promise<void>
+}
+
+export interface PeerOptions {
+  /** An empty database on the PostgreSQL that all peers share. */
+  readonly databaseUrl: string
+  readonly callers: number
+}
+
+/** What stands in the place of a peer that is not measured. */
+export interface Skipped {
+  readonly name: string
+  readonly skipped: string
+}
+
+export const isSkipped = (of: Peer | Skipped): of is Skipped => "skipped" in of
