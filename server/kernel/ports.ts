@@ -116,6 +116,8 @@ export interface Identities {
   findIdentity(id: IdentityId): Promise<Identity | undefined>
   findPrincipal(id: PrincipalId): Promise<Principal | undefined>
   findUserPrincipal(identityId: IdentityId): Promise<Principal | undefined>
+  /** As `findUserPrincipal`, with a lock until the transaction ends. */
+  lockUserPrincipal(identityId: IdentityId): Promise<Principal | undefined>
   /**
    * Inserts the identity with its first account and its principal, unless the account's key is taken.
    *
@@ -143,6 +145,8 @@ export interface Identities {
 
 export interface Sessions {
   insert(session: Session): Promise<void>
+  /** Inserts the session with its first refresh token. */
+  insertWithToken(session: Session, token: RefreshToken): Promise<void>
   find(id: SessionId): Promise<Session | undefined>
   /**
    * Returns the session, locked until the transaction ends. Every change of a session or its tokens takes this lock

@@ -1,6 +1,7 @@
 // Store interface for permissions.
 import type { Place } from "../administration/ports.ts"
-import type { AppId, PrincipalId } from "../ids.ts"
+import type { AppId, MembershipId, PrincipalId } from "../ids.ts"
+import type { App, Membership } from "../records.ts"
 import type { PermissionSnapshot } from "./effective.ts"
 import type { AuthorityVersions } from "./versions.ts"
 
@@ -10,6 +11,8 @@ export interface Authorities {
    * in between then invalidates the token early, never late.
    */
   find(principalId: PrincipalId, appId: AppId): Promise<AuthorityVersions>
+  /** Returns a membership and its app, with the versions of the same instant. */
+  findOf(id: MembershipId): Promise<{ versions: AuthorityVersions; app: App; membership: Membership } | undefined>
   /**
    * Returns the principal's grants at and above the place, with the versions of the same instant. Omits expired grants
    * and permissions that no scope of the app allows.

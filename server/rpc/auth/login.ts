@@ -27,7 +27,7 @@ export interface SignedIn {
   principal: Principal
   /** At the place of the sign-in. */
   membership: Membership
-  /** Read before app and membership. */
+  /** Of the same instant as app and membership. */
   versions: AuthorityVersions
   audiences: readonly [string, ...string[]]
   refreshToken: string
@@ -101,21 +101,16 @@ async function enter(entry: Entry): Promise<SignedIn | { reason: Reason }> {
   }
   await tx.audit.append(auditEvent(deps, context, nowMs, { kind: "login.succeeded", ...common, target }))
   await tx.audit.append(auditEvent(deps, context, nowMs, { kind: "session.created", ...common }))
-  const authority = await authorityOf(entry, principal, membership)
+  const authority = await authorityOf(entry, membership)
   const { audiences, vouched } = entry
   return { ...authority, session, identity: person, principal, audiences, refreshToken, email: vouched.email, created }
 }
 
-/**
- * The authority that the tokens state. Versions are read first, so a concurrent change makes them too old, never too
- * new.
- */
-async function authorityOf({ tx, request }: Entry, principal: Principal, { id }: Membership) {
-  const versions = await tx.authorities.find(principal.id, request.appId)
-  const app = await tx.apps.findApp(request.appId)
-  const membership = await tx.members.find(id)
-  if (app === undefined || membership === undefined) throw new Error("a sign-in has no app or membership")
-  return { versions, app, membership }
+/** The authority that the tokens state, with the versions of the same instant. */
+async function authorityOf({ tx }: Entry, { id }: Membership) {
+  const authority = await tx.authorities.findOf(id)
+  if (authority === undefined) throw new Error("a sign-in has no app or membership")
+  return authority
 }
 
 const isAt = (membership: Membership | null, { tenantId, contextId }: SignInRequest): membership is Membership =>

@@ -5,6 +5,7 @@ import { apps } from "./admin/apps.ts"
 import { authorities } from "./admin/authority.ts"
 import { contexts } from "./admin/contexts.ts"
 import { grants } from "./admin/grants.ts"
+import { findHeldAuthority } from "./admin/held-authority.ts"
 import { invitations } from "./admin/invitations.ts"
 import { members } from "./admin/members.ts"
 import { places } from "./admin/places.ts"
@@ -79,7 +80,7 @@ export function createStore(db: Database, options: StoreOptions): Store {
             revocations: revocations(trx),
             assertionUses: assertionUses(trx),
             principals: principals(trx),
-            authorities: authorities(trx),
+            authorities: { ...authorities(trx), findOf: findHeldAuthority(trx) },
             limits: limitCounts(trx),
             audit,
             administration: appAdministration(trx),

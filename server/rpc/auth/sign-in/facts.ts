@@ -55,8 +55,7 @@ async function lockPerson(entry: Entry): Promise<Person> {
   const found = await tx.identities.findAccount(key)
   if (found === undefined) return { account: undefined, identity: undefined, principal: undefined }
   const identity = await tx.accounts.lockIdentity(found.identityId)
-  const user = await tx.identities.findUserPrincipal(found.identityId)
-  const principal = user && (await tx.principals.lock(user.id))
+  const principal = await tx.identities.lockUserPrincipal(found.identityId)
   const account = await tx.accounts.lockAccount(found.id)
   // Another identity linked the account after the look-up.
   if (account !== undefined && account.identityId !== found.identityId) return lockPerson(entry)

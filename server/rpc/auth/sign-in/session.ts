@@ -38,9 +38,8 @@ export async function insertSession(
     revokedAtMs: null,
     revokeReason: null,
   }
-  await tx.sessions.insert(session)
   const refreshToken = buildOpaque("sgrt_", deps.random)
-  await tx.refreshTokens.insert(newRefreshToken(deps, session, refreshToken, nowMs, null))
+  await tx.sessions.insertWithToken(session, newRefreshToken(deps, session, refreshToken, nowMs, null))
   return { session, refreshToken }
 }
 

@@ -74,7 +74,7 @@ export async function raisePolicy(db: Database, appId: AppId, change: AuthorityC
 /** The minimum for an inserted row: above 0, the new version is the minimum. */
 const minimumOf = (change: AuthorityChange): number => (change === "narrower" ? 1 : 0)
 
-export function authorities(db: Database): Authorities {
+export function authorities(db: Database): Omit<Authorities, "findOf"> {
   return {
     async find(principalId, appId) {
       const [row] = await run<{ principal: string | null; policy: string | null }>(db, findText, [principalId, appId])

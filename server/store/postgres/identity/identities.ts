@@ -1,3 +1,4 @@
+import type { IdentityId } from "@signet/kernel/ids"
 import type { Identities } from "@signet/kernel/ports"
 import type { Identity, ProviderAccount } from "@signet/kernel/records"
 import { sql } from "kysely"
@@ -79,12 +80,12 @@ export function identities(db: Database): Identities {
     },
 
     async findUserPrincipal(identityId) {
-      const row = await db
-        .selectFrom("principal")
-        .select(principalColumns)
-        .where("identity_id", "=", identityId)
-        .where("kind", "=", "USER")
-        .executeTakeFirst()
+      const row = await userPrincipalOf(db, identityId).executeTakeFirst()
+      return row && principalFromRow(row)
+    },
+
+    async lockUserPrincipal(identityId) {
+      const row = await userPrincipalOf(db, identityId).forUpdate().executeTakeFirst()
       return row && principalFromRow(row)
     },
 
@@ -140,3 +141,6 @@ export function identities(db: Database): Identities {
     ...memberships(db),
   }
 }
+
+const userPrincipalOf = (db: Database, identityId: IdentityId) =>
+  db.selectFrom("principal").select(principalColumns).where("identity_id", "=", identityId).where("kind", "=", "USER")

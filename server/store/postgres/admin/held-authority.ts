@@ -1,0 +1,31 @@
+// What a token of a membership states, read in one statement.
+import type { Authorities } from "@signet/kernel/authz/ports"
+import type { Selectable } from "kysely"
+import { membershipRows } from "../identity/memberships.ts"
+import type { AppTable, MembershipTable } from "../schema.ts"
+import { type Database, run } from "../sql.ts"
+import { appRows } from "./apps.ts"
+
+const prefixed = (table: string, columns: readonly string[]) =>
+  columns.map((column) => `${table}.${column} as ${table}_${column}`).join(", ")
+
+const findText = `select ${prefixed("app", appRows.columns)}, ${prefixed("membership", membershipRows.columns)},
+  (select version from authority_version where principal_id = membership.principal_id and app_id = app.id) as principal,
+  (select version from policy_version where app_id = app.id) as policy
+from membership join app on app.id = membership.app_id where membership.id = $1`
+
+type Row = Readonly<Record<string, unknown>>
+
+export const findHeldAuthority =
+  (db: Database): Authorities["findOf"] =>
+  async (id) => {
+    const [row] = await run<Row>(db, findText, [id])
+    if (row === undefined) return undefined
+    const of = <Table>(table: string, columns: readonly string[]) =>
+      Object.fromEntries(columns.map((column) => [column, row[`${table}_${column}`]])) as Selectable<Table>
+    return {
+      versions: { principal: Number(row.principal ?? 0), policy: Number(row.policy ?? 0) },
+      app: appRows.fromRow(of<AppTable>("app", appRows.columns)),
+      membership: membershipRows.fromRow(of<MembershipTable>("membership", membershipRows.columns)),
+    }
+  }
