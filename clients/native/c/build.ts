@@ -5,6 +5,7 @@ import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync 
 import { createRequire } from "node:module"
 import { join, resolve } from "node:path"
 import { parseArgs } from "node:util"
+import { missingTool, ownTarget, type Target, targetOf } from "./targets.ts"
 
 const here = import.meta.dirname
 const root = resolve(here, "../../..")
@@ -29,28 +30,17 @@ const prologue = {
 
 const sha256 = (bytes: Uint8Array | string): string => createHash("sha256").update(bytes).digest("hex")
 
-/** Names what must be installed to build; undefined if nothing is missing. */
-export function missingTool(): string | undefined {
-  for (const tool of ["wasm2c", "gcc", "g++", "cmake", "pkg-config"]) {
-    if (spawnSync(tool, ["--version"], { stdio: "ignore" }).error !== undefined) return tool
-  }
-  for (const library of ["libcrypto", "libcurl", "sqlite3", "libargon2", "libsecret-1"]) {
-    if (spawnSync("pkg-config", ["--exists", library]).status !== 0) return `the development files of ${library}`
-  }
-  return undefined
-}
-
 /**
  * Translates quickjs.wasm to an object file, or finds it in the cache.
  *
  * @returns A folder with quickjs.h and quickjs.o.
  */
-function buildEngine(): string {
+function buildEngine({ c }: Target): string {
   const wasm = createRequire(import.meta.url).resolve("quickjs-wasi/quickjs.wasm")
   const bytes = readFileSync(wasm)
   if (sha256(bytes) !== engineHash) throw new Error("quickjs.wasm is not the one of quickjs-wasi 3.6.2")
   const header = readFileSync(join(here, "engine/wasm-rt.h"))
-  const tools = ["wasm2c", "gcc"].map((tool) => execFileSync(tool, ["--version"], { encoding: "utf8" }).split("\n")[0])
+  const tools = ["wasm2c", c].map((tool) => execFileSync(tool, ["--version"], { encoding: "utf8" }).split("\n")[0])
   const folder = join(
     cache,
     sha256(JSON.stringify([engineHash, sha256(header), tools, engineFlags, prologue])).slice(0, 16),
@@ -63,7 +53,7 @@ function buildEngine(): string {
   if (parts.length !== 2) throw new Error("wasm2c's output has changed: no FUNC_PROLOGUE to replace")
   writeFileSync(join(fresh, "quickjs.c"), parts.join(prologue.ours))
   const files = ["-I", join(here, "engine"), "-c", "quickjs.c", "-o", "quickjs.o"]
-  execFileSync("gcc", [...engineFlags, ...files], { cwd: fresh, stdio: "inherit" })
+  execFileSync(c, [...engineFlags, ...files], { cwd: fresh, stdio: "inherit" })
   rmSync(join(fresh, "quickjs.c"))
   if (existsSync(folder)) rmSync(fresh, { recursive: true })
   else renameSync(fresh, folder)
@@ -77,35 +67,38 @@ interface LibraryOptions {
   readonly into: string
   /** Sanitizers of the host, such as `address,undefined`. */
   readonly sanitize?: string
+  readonly target: Target
   /** Bytecode of the tests' core: also builds the test programs. */
   readonly testCore?: string
 }
 
 /** Builds the library with CMake. Rebuilds only what has changed. */
-function buildLibrary({ core, into, sanitize = "", testCore = "" }: LibraryOptions): void {
+function buildLibrary({ core, into, sanitize = "", target, testCore = "" }: LibraryOptions): void {
   const configure = [
-    ...["-S", here, "-B", into, `-DSIGNET_ENGINE=${buildEngine()}`, `-DSIGNET_CORE=${core}`],
-    ...[`-DSIGNET_SANITIZE=${sanitize}`, `-DSIGNET_TEST_CORE=${testCore}`],
+    ...["-S", here, "-B", into, `-DSIGNET_ENGINE=${buildEngine(target)}`, `-DSIGNET_CORE=${core}`],
+    ...[`-DSIGNET_SANITIZE=${sanitize}`, `-DSIGNET_TEST_CORE=${testCore}`, ...target.cmake],
   ]
   // libFuzzer is clang's.
   if (sanitize.includes("fuzzer")) configure.push("-DCMAKE_C_COMPILER=clang", "-DCMAKE_CXX_COMPILER=clang++")
   for (const args of [configure, ["--build", into, "--parallel", "2"]]) {
-    const run = spawnSync("cmake", args, { encoding: "utf8" })
+    const run = spawnSync("env", [...target.headers, "cmake", ...args], { encoding: "utf8" })
     if (run.status !== 0) throw new Error(`cmake ${args.join(" ")} failed:\n${run.stdout}\n${run.stderr}`)
   }
 }
 
 if (import.meta.filename === process.argv[1]) {
-  const missing = missingTool()
-  if (missing !== undefined) throw new Error(`${missing} is not installed: see clients/native/c/README.md`)
   const { values } = parseArgs({
     options: {
       core: { type: "string", default: join(root, "dist/native/core.bc") },
       into: { type: "string", default: join(root, "dist/native/c") },
       sanitize: { type: "string", default: "" },
+      target: { type: "string", default: ownTarget },
       "test-core": { type: "string", default: "" },
     },
   })
-  buildLibrary({ ...values, testCore: values["test-core"] })
+  const target = targetOf(values.target)
+  const missing = missingTool(target)
+  if (missing !== undefined) throw new Error(`${missing} is not installed: see clients/native/c/README.md`)
+  buildLibrary({ ...values, target, testCore: values["test-core"] })
   console.log(`${values.into}/libsignet.so; install it with: cmake --install ${values.into} --strip`)
 }

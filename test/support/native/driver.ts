@@ -15,6 +15,7 @@ export interface NativeOptionsInit {
     | { readonly case: "passphrase"; readonly value: { passphrase?: Uint8Array } }
     | { readonly case: "programBox"; readonly value: { backend?: string; version?: number } }
     | { readonly case: "secretService"; readonly value: object }
+    | { readonly case: "keychain"; readonly value: { afterFirstUnlock?: boolean; accessGroup?: string } }
     | { readonly case: undefined }
   readonly performs?: number[]
   readonly trustAnchors?: string
@@ -69,9 +70,15 @@ const bytesOf = (text = "-") => (text === "-" ? new Uint8Array() : new Uint8Arra
 export const optionsBytes = (options: NativeOptionsInit): Uint8Array =>
   toBinary(NativeOptionsSchema, create(NativeOptionsSchema, options))
 
-/** @param program `driver` for the real core, `unit-driver` for the tests' core. */
-export function startDriver(folder: string, program: "driver" | "unit-driver", env?: NodeJS.ProcessEnv): Driver {
-  const child = spawn(join(folder, program), {
+/** @param program `driver` for the real core; the others have the tests' core. */
+export function startDriver(
+  folder: string,
+  program: "driver" | "unit-driver" | "keychain-driver",
+  env?: NodeJS.ProcessEnv,
+  emulator: readonly string[] = [],
+): Driver {
+  const [command = "", ...args] = [...emulator, join(folder, program)]
+  const child = spawn(command, args, {
     stdio: ["pipe", "pipe", "pipe"],
     env: { ...process.env, ...env, ASAN_OPTIONS: "detect_stack_use_after_return=0" },
   })

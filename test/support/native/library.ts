@@ -1,9 +1,9 @@
 // Builds libsignet and its test programs, once for all tests that use them.
-import { execFileSync } from "node:child_process"
+import { execFileSync, spawnSync } from "node:child_process"
 import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs"
 import { join, resolve } from "node:path"
 import { buildCore } from "../../../clients/native/build.ts"
-import { missingTool } from "../../../clients/native/c/build.ts"
+import { missingTool, type TargetName, targetOf } from "../../../clients/native/c/targets.ts"
 import { startEngine } from "../../../clients/native/wasm/engine.ts"
 import { isLong } from "../effort.ts"
 
@@ -19,13 +19,28 @@ export const whyNoLibrary: string | undefined = (() => {
   return isWanted ? undefined : "libsignet is not built: npm run native:c, or npm run test:long"
 })()
 
+/** Runs programs for arm64: their libraries are where Debian installs those of a second architecture. */
+export const arm64Emulator: readonly string[] = ["qemu-aarch64", "-L", "/"]
+
+/** Why libsignet does not run for arm64, as a sentence; undefined if it does. */
+export const whyNoArm64: string | undefined = (() => {
+  if (whyNoLibrary !== undefined) return whyNoLibrary
+  if (process.arch !== "x64") return "libsignet is not built for another architecture: this machine is not x64"
+  const hasEmulator = spawnSync("qemu-aarch64", ["--version"]).error === undefined
+  const missing = missingTool(targetOf("linux-arm64")) ?? (hasEmulator ? undefined : "qemu-aarch64")
+  return missing && `libsignet is not built for arm64: ${missing} is missing`
+})()
+
 export interface NativeBuild {
   /** The folder of libsignet.so, libsignet-test.so, and the test programs. */
   readonly folder: string
 }
 
-/** @param sanitize Sanitizers of the host, such as `address,undefined`. */
-export async function buildNative(sanitize?: string): Promise<NativeBuild> {
+/**
+ * @param sanitize Sanitizers of the host, such as `address,undefined`.
+ * @param platform Another system than this machine's.
+ */
+export async function buildNative(sanitize?: string, platform?: TargetName): Promise<NativeBuild> {
   const { wasm } = await buildCore()
   mkdirSync(target, { recursive: true })
   const script = readFileSync(join(root, "clients/native/c/test/core.js"), "utf8")
@@ -38,11 +53,13 @@ export async function buildNative(sanitize?: string): Promise<NativeBuild> {
     writeFileSync(`${testCore}.${process.pid}`, bytecode)
     renameSync(`${testCore}.${process.pid}`, testCore)
   }
-  const folder = join(target, sanitize === undefined ? "c-test" : `c-${sanitize.replaceAll(",", "-")}`)
+  const folder = join(target, `c-${(sanitize ?? platform ?? "test").replaceAll(",", "-")}`)
   const args = ["--core", join(target, "core.bc"), "--into", folder, "--test-core", testCore]
   const build = join(root, "clients/native/c/build.ts")
-  const all = [build, ...args, ...(sanitize === undefined ? [] : ["--sanitize", sanitize])]
+  const variant = [...(sanitize ? ["--sanitize", sanitize] : []), ...(platform ? ["--target", platform] : [])]
   // Test files of other processes build, too.
-  execFileSync("flock", [join(target, "c.lock"), process.execPath, ...all], { stdio: ["ignore", "ignore", "inherit"] })
+  execFileSync("flock", [join(target, "c.lock"), process.execPath, build, ...args, ...variant], {
+    stdio: ["ignore", "ignore", "inherit"],
+  })
   return { folder }
 }

@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync } from "node:fs"
 import { join } from "node:path"
 import { create, fromBinary, type MessageInitShape, toBinary } from "@bufbuild/protobuf"
 import { type EffectResult, EffectResultSchema, EffectSchema } from "@signet/proto/host/v1/host"
+import type { TargetName } from "../../../clients/native/c/targets.ts"
 import { fastTmpdir } from "../fast-tmpdir.ts"
 import { type Driver, type HostMode, type NativeOptionsInit, startDriver } from "./driver.ts"
 import { buildNative } from "./library.ts"
@@ -14,6 +15,9 @@ export type Outcome = EffectResult["result"]
 
 export const utf8 = (text: string) => new TextEncoder().encode(text)
 export const bytes = (hex: string) => ({ hex })
+
+/** Both have the tests' core; `keychain-driver` has a fake of Apple's frameworks, too. */
+export type UnitProgram = "unit-driver" | "keychain-driver"
 
 export interface UnitLibrary {
   /** The folder of the libraries and programs. */
@@ -28,10 +32,21 @@ export interface UnitLibrary {
   close(): Promise<void>
 }
 
+export interface UnitVariant {
+  readonly program?: UnitProgram
+  /** As in buildNative. */
+  readonly platform?: TargetName
+  /** What runs the platform's programs. */
+  readonly emulator?: readonly string[]
+}
+
 /** @param sanitize As in buildNative. */
-export async function openUnitLibrary(sanitize?: string): Promise<UnitLibrary> {
+export async function openUnitLibrary(
+  sanitize?: string,
+  { program = "unit-driver", platform, emulator }: UnitVariant = {},
+): Promise<UnitLibrary> {
   const folder = mkdtempSync(join(fastTmpdir(), "signet-unit-"))
-  const { folder: programs } = await buildNative(sanitize)
+  const { folder: programs } = await buildNative(sanitize, platform)
   const drivers: Driver[] = []
   let count = 0
   const newFolder = () => join(folder, String(++count))
@@ -50,7 +65,7 @@ export async function openUnitLibrary(sanitize?: string): Promise<UnitLibrary> {
   return {
     ...{ programs, folder, newFolder, optionsFor, endAll },
     async open(change, mode, env) {
-      const driver = startDriver(programs, "unit-driver", env)
+      const driver = startDriver(programs, program, env, emulator)
       drivers.push(driver)
       await driver.open(optionsFor(change), mode)
       return driver

@@ -1,13 +1,25 @@
 /* The core's bytecode, in the library itself. SIGNET_CORE is the file's path. */
+#ifdef __APPLE__
+#define SECTION ".section __TEXT,__const\n"
+#define HIDDEN ".private_extern "
+#define NAME "_signet_core_"
+#define PREVIOUS ".text\n"
+#else
+#define SECTION ".section .rodata\n"
+#define HIDDEN ".hidden "
+#define NAME "signet_core_"
+#define PREVIOUS ".previous\n"
+#endif
+
 __asm__(
-    ".section .rodata\n"
-    ".global signet_core_start\n"
-    ".global signet_core_end\n"
-    ".hidden signet_core_start\n"
-    ".hidden signet_core_end\n"
+    SECTION
+    ".global " NAME "start\n"
+    ".global " NAME "end\n"
+    HIDDEN NAME "start\n"
+    HIDDEN NAME "end\n"
     ".balign 16\n"
-    "signet_core_start:\n"
+    NAME "start:\n"
     ".incbin \"" SIGNET_CORE "\"\n"
-    "signet_core_end:\n"
+    NAME "end:\n"
     ".byte 0\n"
-    ".previous\n");
+    PREVIOUS);

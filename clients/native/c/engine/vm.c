@@ -209,13 +209,18 @@ u32 Z_wasi_snapshot_preview1Z_fd_write(struct Z_wasi_snapshot_preview1_instance_
 static uintptr_t find_stack_limit(void) {
   static __thread uintptr_t known = 0;
   if (known != 0) return known;
-  pthread_attr_t attributes;
   void *lowest = NULL;
+#ifdef __APPLE__
+  /* Apple names the other end. */
+  lowest = (uint8_t *)pthread_get_stackaddr_np(pthread_self()) - pthread_get_stacksize_np(pthread_self());
+#else
+  pthread_attr_t attributes;
   size_t size = 0;
   if (pthread_getattr_np(pthread_self(), &attributes) == 0) {
     pthread_attr_getstack(&attributes, &lowest, &size);
     pthread_attr_destroy(&attributes);
   }
+#endif
   known = (uintptr_t)lowest + STACK_MARGIN;
   return known;
 }

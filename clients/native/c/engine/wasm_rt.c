@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <sys/mman.h>
 
+#include "wipe.h"
+
 #define PAGE_BYTES 65536u
 #define MAX_TYPES 256
 #define MAX_TYPE_PARTS 64
@@ -86,7 +88,7 @@ uint32_t wasm_rt_grow_memory(wasm_rt_memory_t *memory, uint32_t pages) {
 
 void wasm_rt_free_memory(wasm_rt_memory_t *memory) {
   if (memory->data == NULL) return;
-  explicit_bzero(memory->data, memory->size);
+  signet_wipe(memory->data, memory->size);
   munmap(memory->data, SIGNET_MEMORY_BYTES_MAX);
   memory->data = NULL;
   memory->size = memory->pages = 0;

@@ -48,7 +48,7 @@ void Box::add_key(const Scope &scope) {
   if (before) append(kept, View(*before).part(2, crypto::kKeyBytes * count));
   append(kept, newest.raw);
   append(kept, seal_bytes(info_, newest, scope.text(), View("canary"), View(kCanary)));
-  keeper_->write(scope, kept);
+  keeper_->write(scope, kept, before.has_value());
   // A store may accept bytes and not return them.
   if (!load(scope)) throw Failure(BoxFault::kUnavailable, "the store accepted a key and does not return it");
 }

@@ -34,7 +34,8 @@ class Keeper {
  public:
   virtual ~Keeper() = default;
   virtual std::optional<Bytes> read(const Scope &scope) = 0;
-  virtual void write(const Scope &scope, View kept) = 0;
+  // exists: read() has returned the keys that these replace. Otherwise keys that another program stored meanwhile may stay.
+  virtual void write(const Scope &scope, View kept, bool exists) = 0;
   virtual void remove(const Scope &scope) = 0;
 };
 
@@ -95,5 +96,13 @@ std::unique_ptr<Keeper> passphrase_keeper(Bytes passphrase, std::function<std::o
                                           std::function<void(View)> write_file);
 // Keys in the Secret Service of the desktop. Throws Failure SECURE_STORE_UNAVAILABLE without its library.
 std::unique_ptr<Keeper> secret_service_keeper();
+
+// signet.host.v1.KeychainBox
+struct KeychainOptions {
+  bool after_first_unlock = false;
+  std::string access_group;
+};
+// Keys in the Keychain of macOS and iOS. Throws Failure SECURE_STORE_UNAVAILABLE on another system.
+std::unique_ptr<Keeper> keychain_keeper(KeychainOptions options);
 
 }  // namespace signet

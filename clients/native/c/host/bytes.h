@@ -8,10 +8,12 @@
 #include <string_view>
 #include <vector>
 
+#include "../engine/wipe.h"
+
 namespace signet {
 
 inline void wipe(void *at, size_t length) {
-  if (length > 0) explicit_bzero(at, length);
+  if (length > 0) signet_wipe(at, length);
 }
 
 template <typename T>

@@ -80,6 +80,8 @@ Effects::Effects(Options &options) : http_(options.trust_anchors) {
                  locked);
   } else if (options.box == BoxChoice::kSecretService) {
     box_.emplace(BoxInfo{"secret-service", 1, false, false, true}, secret_service_keeper(), locked);
+  } else if (options.box == BoxChoice::kKeychain) {
+    box_.emplace(BoxInfo{"keychain", 1, false, true, true}, keychain_keeper(std::move(options.keychain)), locked);
   }
 }
 

@@ -89,7 +89,12 @@ Bytes file_info(View effect) {
   }
   struct stat state;
   if (stat(path.c_str(), &state) != 0) throw refusal();
-  const uint64_t changed = static_cast<uint64_t>(state.st_mtim.tv_sec) * 1000 + state.st_mtim.tv_nsec / 1000000;
+#ifdef __APPLE__
+  const struct timespec time = state.st_mtimespec;
+#else
+  const struct timespec time = state.st_mtim;
+#endif
+  const uint64_t changed = static_cast<uint64_t>(time.tv_sec) * 1000 + static_cast<uint64_t>(time.tv_nsec) / 1000000;
   return Writer().message(12, Writer().number(1, static_cast<uint64_t>(state.st_size)).number(2, changed)).take();
 }
 

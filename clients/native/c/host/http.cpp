@@ -1,7 +1,12 @@
 #include "http.h"
 
 #include <curl/curl.h>
+#ifdef __APPLE__
+#include <malloc/malloc.h>
+#define malloc_usable_size malloc_size
+#else
 #include <malloc.h>
+#endif
 #include <openssl/ssl.h>
 
 #include <mutex>

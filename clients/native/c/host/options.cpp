@@ -23,6 +23,15 @@ BoxInfo parse_box(View message) {
   return box;
 }
 
+KeychainOptions parse_keychain(View message) {
+  KeychainOptions keychain;
+  for (Reader in(message); in.next();) {
+    if (in.field() == 1) keychain.after_first_unlock = in.flag();
+    if (in.field() == 2) keychain.access_group = in.text();
+  }
+  return keychain;
+}
+
 Bytes parse_passphrase(View message) {
   Bytes passphrase;
   for (Reader in(message); in.next();) {
@@ -34,7 +43,7 @@ Bytes parse_passphrase(View message) {
 
 void check(const Options &options) {
   if (options.box == BoxChoice::kNone) {
-    throw std::invalid_argument("box is required: secret_service, passphrase or program_box");
+    throw std::invalid_argument("box is required: secret_service, passphrase, program_box or keychain");
   }
   if (options.box == BoxChoice::kPassphrase && options.data_folder.empty()) {
     throw std::invalid_argument("a passphrase box needs data_folder");
@@ -85,6 +94,10 @@ Options Options::parse(View message) {
         if (in.number() != 0) options.memory_limit_mib = in.number();
         break;
       case 9: options.platform = in.text(); break;
+      case 10:
+        options.keychain = parse_keychain(in.bytes());
+        options.box = BoxChoice::kKeychain;
+        break;
     }
   }
   check(options);

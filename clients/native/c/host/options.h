@@ -8,7 +8,7 @@
 
 namespace signet {
 
-enum class BoxChoice { kNone, kSecretService, kPassphrase, kProgram };
+enum class BoxChoice { kNone, kSecretService, kPassphrase, kProgram, kKeychain };
 
 struct Options {
   Bytes identity; /* a signet.client.v1.IdentityOptions */
@@ -16,6 +16,7 @@ struct Options {
   BoxChoice box = BoxChoice::kNone;
   Bytes passphrase;
   BoxInfo program_box;
+  KeychainOptions keychain;
   std::set<uint64_t> performs; /* fields of Effect */
   uint64_t memory_limit_mib = 256;
 

@@ -74,7 +74,7 @@ class PassphraseKeeper : public Keeper {
     return open_bytes(kBox, key_, scope.text(), View(file->purpose("keys")), found->second);
   }
 
-  void write(const Scope &scope, View kept) override {
+  void write(const Scope &scope, View kept, bool) override {
     std::optional<File> file = load();
     if (!file) file = create();
     file->entries[scope.text()] = seal_bytes(kBox, key_.front(), scope.text(), View(file->purpose("keys")), kept);

@@ -1,9 +1,11 @@
 // Keys in the Secret Service of the desktop (GNOME Keyring, for one), by libsecret. It is loaded at the first use: a
 // program without a desktop need not have it. Nothing here unlocks or prompts.
+#include "box.h"
+
+#ifdef __linux__
+
 #include <dlfcn.h>
 #include <libsecret/secret.h>
-
-#include "box.h"
 
 namespace signet {
 
@@ -76,7 +78,7 @@ class SecretServiceKeeper : public Keeper {
     return kept;
   }
 
-  void write(const Scope &scope, View kept) override {
+  void write(const Scope &scope, View kept, bool) override {
     check_unlocked();
     const auto attributes = attributes_of(scope);
     SecretValue *value = lib_.secret_value_new(reinterpret_cast<const char *>(kept.data), static_cast<gssize>(kept.size),
@@ -142,3 +144,15 @@ class SecretServiceKeeper : public Keeper {
 std::unique_ptr<Keeper> secret_service_keeper() { return std::make_unique<SecretServiceKeeper>(); }
 
 }  // namespace signet
+
+#else
+
+namespace signet {
+
+std::unique_ptr<Keeper> secret_service_keeper() {
+  throw Failure(BoxFault::kUnavailable, "only Linux has a Secret Service");
+}
+
+}  // namespace signet
+
+#endif
