@@ -138,8 +138,9 @@ const layout: Record<string, Row> = {
     npm: [...protobuf, "node:"],
   },
   "clients/native": { ours: ["clients/native/wasm"], npm: ["esbuild", "node:"] },
-  // The build of a library in Java.
-  "clients/jvm": { ours: [], npm: ["node:"] },
+  // The builds of libraries in Java and in Swift.
+  "clients/jvm": { ours: ["clients/native"], npm: ["node:"] },
+  "clients/apple": { ours: ["clients/native"], npm: ["node:"] },
   "clients/node": { ours: ["gen/es", "proto/canonical", "proto/canonical/node", "clients/core"], npm: ["*"] },
   "clients/react": { ours: ["gen/es", "clients/web"], npm: [...protobuf, ...connect, "react"] },
   "clients/console": {

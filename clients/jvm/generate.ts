@@ -1,8 +1,7 @@
 // Writes Identity.java and Messenger.java from the services of the contract. `npm run gen` runs it.
-import { readFileSync, writeFileSync } from "node:fs"
+import { writeFileSync } from "node:fs"
 import { join } from "node:path"
-
-const root = join(import.meta.dirname, "../..")
+import { lowerFirst, readCoreService } from "../native/services.ts"
 
 interface Facade {
   readonly name: string
@@ -36,19 +35,8 @@ export function generateFacades(): ReadonlyMap<string, string> {
 }
 
 function textOf({ name, proto, summary }: Facade): string {
-  const contract = readFileSync(join(root, `proto/signet/client/v1/${proto}.proto`), "utf8")
-  const methods = [...contract.matchAll(/((?: {2}\/\/ .*\n)+) {2}rpc (\w+)\(/g)].map(
-    ([, comment = "", method = ""]) => ({
-      method,
-      comment: comment
-        .replaceAll(/ *\/\/ /g, "")
-        .trim()
-        .replaceAll("\n", " "),
-      isEmpty: contract.includes(`\nmessage ${method}Request {}\n`),
-    }),
-  )
-  const service = proto.replaceAll(/(^|_)([a-z])/g, (_, _line, letter: string) => letter.toUpperCase())
-  const calls = methods.map(({ method, comment, isEmpty }) => {
+  const service = readCoreService(proto)
+  const calls = service.methods.map(({ name: method, comment, isEmpty }) => {
     const request = isEmpty ? `${method}Request.getDefaultInstance()` : "request"
     return `
   /**
@@ -56,8 +44,8 @@ function textOf({ name, proto, summary }: Facade): string {
    *${isEmpty ? "" : "\n   * @param request the request"}
    * @return the response, or the failure as a {@link SignetException}
    */
-  public CompletableFuture<${method}Response> ${method.charAt(0).toLowerCase()}${method.slice(1)}(${isEmpty ? "" : `${method}Request request`}) {
-    return client.call("${service}/${method}", ${request}, ${method}Response.parser());
+  public CompletableFuture<${method}Response> ${lowerFirst(method)}(${isEmpty ? "" : `${method}Request request`}) {
+    return client.call("${service.name}/${method}", ${request}, ${method}Response.parser());
   }
 `
   })

@@ -1,0 +1,2 @@
+/* signet.h is where `cmake --install` has put it. */
+#include <signet.h>
