@@ -33,8 +33,8 @@ final class SignetTests: XCTestCase {
   }
 
   func testRefusesOptionsWithATypedError() async {
-    let reason = await reason { _ = try await SignetClient.open(self.options(.passphrase([]))) }
-    XCTAssertEqual(reason, "INVALID_ARGUMENT")
+    let found = await reason { _ = try await SignetClient.open(self.options(.passphrase([]))) }
+    XCTAssertEqual(found, "INVALID_ARGUMENT")
   }
 
   func testAnswersUntilItIsClosed() async throws {
@@ -44,8 +44,8 @@ final class SignetTests: XCTestCase {
     await client.close()
     await client.close()
     for try await _ in events { XCTFail("no event was expected") }
-    let reason = await reason { _ = try await client.identity.ready() }
-    XCTAssertEqual(reason, "CLOSED")
+    let found = await reason { _ = try await client.identity.ready() }
+    XCTAssertEqual(found, "CLOSED")
   }
 
   func testLeavesTheFolderOutOfBackups() async throws {
