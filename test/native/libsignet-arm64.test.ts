@@ -93,5 +93,5 @@ describe.skipIf(why !== undefined)(why ?? "libsignet on arm64", () => {
       await messengers.close()
       await server.close()
     }
-  }, 300_000)
+  }, 900_000)
 })
