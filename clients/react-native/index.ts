@@ -1,41 +1,46 @@
-// @signet/client-react-native: the messenger in React Native, over a native module of the app.
-export {
-  type AttachmentOptions,
-  type AttachmentSource,
-  type ComparedBy,
-  type ConversationInfo,
-  type ConversationStatus,
-  type DeviceFingerprint,
-  type DeviceInfo,
-  type Incoming,
-  type IncomingEnvelope,
-  isMessagingError,
-  type MessagingConfig,
-  MessagingError,
-  type MessagingReason,
-  type MessengerEvent,
-  messagingReasons,
-  type NewKey,
-  type OpenedAttachment,
-  type Person,
-  type QueuedMessage,
-  type Range,
-  type ReadOptions,
-  type SentMessage,
-  type TimelineEntry,
-  type UploadInfo,
-  type UserVerification,
-  type Verification,
-  type VerificationStatus,
-} from "@signet/client/messaging"
-export { createMessenger, type ReactNativeMessenger, type ReactNativeOptions } from "./create-messenger.ts"
+// @signet/client-react-native: sign-in and messaging in React Native. Secrets and state are in native code.
+
+// First: the generated messages decode texts when they are loaded.
+import "./text-encoding.ts"
+
 export type {
-  Handle,
-  NativeConversation,
-  NativeDevice,
-  NativeEntry,
-  NativeEvent,
-  NativeMessenger,
-  NativeOptions,
-  NativePerson,
-} from "./native-messenger.ts"
+  EnabledProvider,
+  FailureReason,
+  LoggedOutReason,
+  SessionState,
+  SignedIn,
+  SignedInUser,
+  SignInOption,
+} from "@signet/client"
+export type {
+  AttachmentOptions,
+  ComparedBy,
+  ConversationInfo,
+  ConversationStatus,
+  DeviceFingerprint,
+  DeviceInfo,
+  Incoming,
+  IncomingEnvelope,
+  MessagingConfig,
+  MessengerEvent,
+  NewKey,
+  OutboxEntry,
+  Person,
+  QueuedMessage,
+  Range,
+  SentMessage,
+  TimelineEntry,
+  UploadInfo,
+  UserVerification,
+  Verification,
+  VerificationStatus,
+} from "@signet/client/messaging"
+export { isSignetError, needsSignIn, SignetError } from "../core/errors.ts"
+export { isMessagingError, MessagingError, type MessagingReason, messagingReasons } from "../core/messaging/errors.ts"
+export { CoreError } from "../core/messaging/remote/core.ts"
+export { isSecretBoxError, SecretBoxError, type SecretBoxReason } from "../core/secret-box.ts"
+export type { AppFetch, AppRequest, AppResponse } from "./app-fetch.ts"
+export type { NativeIdentity } from "./identity.ts"
+export type { FileTransfers, ReactNativeMessenger, ReactNativeMessengerOptions } from "./messenger.ts"
+export { openSignet } from "./open.ts"
+export type { ReactNativeOptions, SignetClient } from "./open-signet.ts"

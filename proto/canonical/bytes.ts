@@ -1,11 +1,13 @@
 /** Empty bytes: how a canonical message represents an absent `bytes` field. */
 export const absent: Uint8Array = new Uint8Array(0)
 
-const text = new TextEncoder()
+/** Created by the first use: an engine without it may load this module. */
+let encoder: TextEncoder | undefined
 
 /** Encodes a string as UTF-8. */
 export function utf8(value: string): Uint8Array {
-  return text.encode(value)
+  encoder ??= new TextEncoder()
+  return encoder.encode(value)
 }
 
 /** Concatenates the parts. */

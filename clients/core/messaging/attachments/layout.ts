@@ -7,7 +7,7 @@ const largestChunk = 1_048_576
 export const tagBytes = 16
 export const saltBytes = 16
 export const prefixBytes = 7
-const magic = new TextEncoder().encode("MSGATT1")
+const magic = Uint8Array.from("MSGATT1", (letter) => letter.charCodeAt(0))
 /** AES-256-GCM. */
 const algorithm = 1
 export const headerBytes = magic.length + 1 + 4 + saltBytes + prefixBytes

@@ -1,9 +1,9 @@
-import { create, fromBinary, toBinary } from "@bufbuild/protobuf"
+import { create, type DescService, fromBinary, toBinary } from "@bufbuild/protobuf"
 import { type Client, createClient, type Transport } from "@connectrpc/connect"
 import type { ClientFailure } from "@signet/proto/client/v1/identity_service"
-import { type ClientEvent, MessengerService } from "@signet/proto/client/v1/messenger_service"
+import type { ClientEvent, MessengerService } from "@signet/proto/client/v1/messenger_service"
 
-/** A messenger in another VM, thread or process, called with the messages of signet.client.v1.MessengerService. */
+/** A core in another VM, thread or process, called with the messages of signet.client.v1. */
 export interface RemoteCore {
   /**
    * Calls a method by its name, such as `MessengerService/Send`.
@@ -32,12 +32,17 @@ export class CoreError extends Error {
 
 export type CoreCalls = Client<typeof MessengerService>
 
-/** The calls of a core with typed messages. @param toError Maps each rejection. */
-export function callsOf(core: RemoteCore, toError: (cause: unknown) => unknown): CoreCalls {
+/** The calls of a service with typed messages. @param toError Maps each rejection. */
+export function callsOf<Service extends DescService>(
+  core: Pick<RemoteCore, "call">,
+  service: Service,
+  toError: (cause: unknown) => unknown,
+): Client<Service> {
+  const prefix = service.typeName.slice(service.typeName.lastIndexOf(".") + 1)
   const transport: Transport = {
     async unary(method, _signal, _timeoutMs, _header, input) {
       const request = toBinary(method.input, create(method.input, input))
-      const answer = await core.call(`MessengerService/${method.name}`, request).catch((cause: unknown) => {
+      const answer = await core.call(`${prefix}/${method.name}`, request).catch((cause: unknown) => {
         throw toError(cause)
       })
       const message = fromBinary(method.output, answer)
@@ -45,5 +50,5 @@ export function callsOf(core: RemoteCore, toError: (cause: unknown) => unknown):
     },
     stream: () => Promise.reject(new TypeError("the core has no streaming methods")),
   }
-  return createClient(MessengerService, transport)
+  return createClient(service, transport)
 }

@@ -1,5 +1,9 @@
 import { toBinary } from "@bufbuild/protobuf"
-import { Incoming as IncomingKind, type SendAttachmentResponse } from "@signet/proto/client/v1/messenger_service"
+import {
+  Incoming as IncomingKind,
+  MessengerService,
+  type SendAttachmentResponse,
+} from "@signet/proto/client/v1/messenger_service"
 import { EnvelopeSchema } from "@signet/proto/messaging/v1/records"
 import type { AttachmentSource } from "../attachments/source.ts"
 import type { AttachmentOptions } from "../attachments/upload.ts"
@@ -27,6 +31,8 @@ import { createRunning } from "./running.ts"
 
 export interface RemoteOptions extends Pick<MessengerOptions, "whenKeysChange"> {
   readonly messaging: MessagingConfig
+  /** Audience of the messaging service. Default: the auth service's own. */
+  readonly audience?: string
   /** The registry whose names the core's host resolves. */
   readonly files: FileRegistry
 }
@@ -37,10 +43,11 @@ export interface RemoteOptions extends Pick<MessengerOptions, "whenKeysChange"> 
  * @throws MessagingError, SecretBoxError as the messenger of the platform
  */
 export async function openRemoteMessenger(core: RemoteCore, options: RemoteOptions): Promise<Messenger> {
-  const { messaging, files, whenKeysChange = "warn" } = options
+  const { messaging, files, audience = "", whenKeysChange = "warn" } = options
   let isClosed = false
   const calls = callsOf(
     whileOpen(core, () => isClosed),
+    MessengerService,
     toMessengerError,
   )
   const events = createEvents()
@@ -60,7 +67,7 @@ export async function openRemoteMessenger(core: RemoteCore, options: RemoteOptio
   }
   const opened = await calls
     .open({
-      baseUrl: messaging.baseUrl,
+      ...{ baseUrl: messaging.baseUrl, audience },
       issuerRootKeys: [...messaging.issuerRootKeys],
       refuseChangedKeys: whenKeysChange === "refuse",
     })

@@ -1,0 +1,67 @@
+#include "methods.h"
+
+#include <algorithm>
+#include <array>
+
+namespace signet {
+
+namespace {
+
+constexpr std::array<std::string_view, 50> allowed{
+    "IdentityService/Ready",
+    "IdentityService/SignInOptions",
+    "IdentityService/StartSignIn",
+    "IdentityService/Login",
+    "IdentityService/LoginWithPassword",
+    "IdentityService/SendMagicLink",
+    "IdentityService/ConfirmMagicLink",
+    "IdentityService/BeginSignIn",
+    "IdentityService/FinishSignIn",
+    "IdentityService/Logout",
+    "IdentityService/LogoutAll",
+    "IdentityService/Wake",
+    "IdentityService/Fetch",
+    "MessengerService/Open",
+    "MessengerService/CreateDirectConversation",
+    "MessengerService/CreateGroupConversation",
+    "MessengerService/EncryptMessage",
+    "MessengerService/ProcessIncoming",
+    "MessengerService/AddMembers",
+    "MessengerService/RemoveMembers",
+    "MessengerService/Send",
+    "MessengerService/ListOutbox",
+    "MessengerService/SendAttachment",
+    "MessengerService/SaveAttachment",
+    "MessengerService/ReadAttachment",
+    "MessengerService/ListUploads",
+    "MessengerService/CancelUpload",
+    "MessengerService/Leave",
+    "MessengerService/Rejoin",
+    "MessengerService/RefreshKeys",
+    "MessengerService/ListConversations",
+    "MessengerService/GetConversation",
+    "MessengerService/ListTimeline",
+    "MessengerService/BlockUser",
+    "MessengerService/UnblockUser",
+    "MessengerService/ListBlockedUsers",
+    "MessengerService/ListDevices",
+    "MessengerService/RevokeDevice",
+    "MessengerService/StartAnew",
+    "MessengerService/GetVerification",
+    "MessengerService/GetVerificationStatus",
+    "MessengerService/MarkVerified",
+    "MessengerService/GetQrCode",
+    "MessengerService/ScanQrCode",
+    "MessengerService/GetGroupCode",
+    "MessengerService/Sync",
+    "MessengerService/Run",
+    "MessengerService/Stop",
+    "MessengerService/DestroyLocalState",
+    "MessengerService/Close",
+};
+
+}  // namespace
+
+bool is_method(std::string_view name) { return std::find(allowed.begin(), allowed.end(), name) != allowed.end(); }
+
+}  // namespace signet

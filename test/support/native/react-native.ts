@@ -1,0 +1,197 @@
+// Builds the native module of React Native with React Native's own sources on JavaScriptCore, and runs it.
+import { execFileSync, spawn, spawnSync } from "node:child_process"
+import { createHash } from "node:crypto"
+import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs"
+import { basename, join, resolve } from "node:path"
+import { createInterface } from "node:readline"
+import { build } from "esbuild"
+import { isLong } from "../effort.ts"
+import { buildNative, whyNoLibrary } from "./library.ts"
+
+const root = resolve(import.meta.dirname, "../../..")
+const project = join(root, "clients/react-native")
+const harness = join(project, "testing/jsc")
+const target = join(root, "dist/native/react-native")
+
+const reactNative = {
+  version: "0.76.9",
+  /** SHA-512 of the package. */
+  integrity: "+LRwecWmTDco7OweGsrECIqJu0iyrREd6CTCgC/uLLYipiHvk+MH9nd6drFtCw/6Blz6eoKTcH9YTTJusNtrWg==",
+}
+/** The code generator, and a package that it loads. */
+const codegen = { "@react-native/codegen": reactNative.version, "@babel/preset-env": "7.25.3" }
+
+/** What the machine lacks, as a sentence; undefined if it can run the tests. */
+export const whyNoJsi: string | undefined = (() => {
+  if (whyNoLibrary !== undefined) return whyNoLibrary
+  const why = (missing: string) => `the native module of React Native is not built: ${missing}`
+  if (spawnSync("clang++", ["--version"], { stdio: "ignore" }).error !== undefined) return why("clang++ is missing")
+  if (spawnSync("pkg-config", ["--exists", "javascriptcoregtk-4.1"]).status !== 0) {
+    return why("the development files of JavaScriptCore are missing")
+  }
+  return isLong || existsSync(join(target, "jsc-host")) ? undefined : why("npm run test:long downloads React Native's sources")
+})()
+
+/** React Native's sources, from its package. @returns The folder of the package. */
+export function reactNativeSources(): string {
+  const folder = join(root, "node_modules/.cache/signet", `react-native-${reactNative.version}`)
+  const sources = join(folder, "package")
+  if (existsSync(sources)) return sources
+  const fresh = `${folder}.${process.pid}`
+  mkdirSync(fresh, { recursive: true })
+  const name = `react-native@${reactNative.version}`
+  execFileSync("npm", ["pack", name, "--silent", "--pack-destination", fresh], { cwd: fresh })
+  const tarball = join(fresh, `react-native-${reactNative.version}.tgz`)
+  const hash = createHash("sha512").update(readFileSync(tarball)).digest("base64")
+  if (hash !== reactNative.integrity) throw new Error(`${name} is not the pinned package: SHA-512 ${hash}`)
+  execFileSync("tar", ["xzf", tarball, "-C", fresh])
+  rmSync(tarball)
+  if (existsSync(folder)) rmSync(fresh, { recursive: true })
+  else renameSync(fresh, folder)
+  return sources
+}
+
+/** Runs React Native's code generator on the spec. @returns The folder of SignetSpecJSI.h. */
+function generateSpec(): string {
+  const tools = join(root, "node_modules/.cache/signet", `react-native-codegen-${reactNative.version}`)
+  if (!existsSync(join(tools, "node_modules/@react-native/codegen"))) {
+    mkdirSync(tools, { recursive: true })
+    writeFileSync(join(tools, "package.json"), JSON.stringify({ private: true, dependencies: codegen }))
+    execFileSync("npm", ["install", "--no-audit", "--no-fund", "--ignore-scripts", "--loglevel=error"], { cwd: tools })
+  }
+  const into = join(target, "generated")
+  mkdirSync(into, { recursive: true })
+  const script = `
+    const { TypeScriptParser } = require("@react-native/codegen/lib/parsers/typescript/parser")
+    const { generate } = require("@react-native/codegen/lib/generators/RNCodegen")
+    const [spec, outputDirectory] = process.argv.slice(1)
+    const schema = new TypeScriptParser().parseFile(spec)
+    const options = { libraryName: "SignetSpec", schema, outputDirectory, packageName: "dev.signet.reactnative" }
+    generate({ ...options, assumeNonnull: true, useLocalIncludePaths: true }, { generators: ["modulesCxx"], test: false })`
+  execFileSync(process.execPath, ["-e", script, join(project, "spec/NativeSignet.ts"), into], { cwd: tools })
+  return into
+}
+
+/** Compiles what has changed. @returns The program. */
+export async function buildJsc(sanitize = ""): Promise<{ readonly program: string; readonly bundle: string }> {
+  const libraries = (await buildNative()).folder
+  const sources = join(reactNativeSources(), "ReactCommon")
+  const generated = generateSpec()
+  const core = "react/nativemodule/core"
+  const includes = [
+    ...[harness, join(project, "cpp"), join(root, "clients/native/c"), generated, sources],
+    ...["jsi", "callinvoker", core, "runtimeexecutor"].map((path) => join(sources, path)),
+  ].map((path) => `-I${path}`)
+  const cflags = execFileSync("pkg-config", ["--cflags", "javascriptcoregtk-4.1"], { encoding: "utf8" }).trim().split(/\s+/)
+  const theirs = [
+    ...["jsi/jsi/jsi.cpp", "jsc/JSCRuntime.cpp", `${core}/ReactCommon/TurboModule.cpp`].map((path) => join(sources, path)),
+    join(generated, "SignetSpecJSI-generated.cpp"),
+  ]
+  const ours = [
+    ...readdirSync(join(project, "cpp")).filter((name) => name.endsWith(".cpp")).map((name) => join(project, "cpp", name)),
+    join(harness, "main.cpp"),
+  ]
+  const flags = ["-std=c++20", "-O1", "-g", "-DNDEBUG", ...(sanitize ? [`-fsanitize=${sanitize}`] : [])]
+  const objects = join(target, sanitize ? `objects-${sanitize.replaceAll(",", "-")}` : "objects")
+  mkdirSync(objects, { recursive: true })
+  const headers = hashOf([...filesIn(join(project, "cpp"), ".h"), ...filesIn(harness, ".h"), join(root, "clients/native/c/signet.h")])
+  const compiled = [...theirs, ...ours].map((source) => {
+    const warnings = ours.includes(source) ? ["-Wall", "-Wextra", "-Werror", "-Wno-unused-parameter"] : ["-w"]
+    const args = [...flags, ...warnings, ...includes, ...cflags, "-c", source]
+    const key = createHash("sha256").update(JSON.stringify([args, headers])).update(readFileSync(source)).digest("hex")
+    const object = join(objects, `${basename(source, ".cpp")}-${key.slice(0, 16)}.o`)
+    if (!existsSync(object)) execFileSync("clang++", [...args, "-o", object], { stdio: ["ignore", "inherit", "inherit"] })
+    return object
+  })
+  const program = join(target, sanitize ? `jsc-host-${sanitize.replaceAll(",", "-")}` : "jsc-host")
+  const libs = execFileSync("pkg-config", ["--libs", "javascriptcoregtk-4.1"], { encoding: "utf8" }).trim().split(/\s+/)
+  const link = [`-L${libraries}`, "-lsignet", `-Wl,-rpath,${libraries}`, ...libs, "-lpthread"]
+  execFileSync("clang++", [...flags, ...compiled, "-o", program, ...link], { stdio: ["ignore", "inherit", "inherit"] })
+  return { program, bundle: await bundleMember() }
+}
+
+const filesIn = (folder: string, ending: string) =>
+  readdirSync(folder, { recursive: true, encoding: "utf8" })
+    .filter((name) => name.endsWith(ending))
+    .sort()
+    .map((name) => join(folder, name))
+
+function hashOf(files: readonly string[]): string {
+  const hash = createHash("sha256")
+  for (const file of files) hash.update(file).update(readFileSync(file))
+  return hash.digest("hex")
+}
+
+async function bundleMember(): Promise<string> {
+  const outfile = join(target, "member.js")
+  await build({
+    entryPoints: [join(harness, "member.ts")],
+    ...{ bundle: true, format: "iife", target: "es2022", outfile, logLevel: "warning" },
+    alias: { "react-native": join(harness, "registry.ts") },
+  })
+  return outfile
+}
+
+/** A process with React Native's JavaScript interface. */
+export interface JsiMember {
+  /** Runs a command of member.ts. @throws Error with `name` and `reason` for a failure. */
+  ask<Answer = unknown>(command: string, given?: unknown): Promise<Answer>
+  /** The lines of the file of secrets: a primitive's number, and bytes. */
+  secrets(): { readonly primitive: number; readonly bytes: Uint8Array }[]
+  errors(): string
+  /** Ends the input. @returns The exit code, or the signal. */
+  end(): Promise<number | string>
+  kill(): void
+}
+
+export function startJsiMember(
+  { program, bundle }: { readonly program: string; readonly bundle: string },
+  { folder, name, origin }: { readonly folder: string; readonly name: string; readonly origin: string },
+): JsiMember {
+  const data = join(folder, name)
+  mkdirSync(data, { recursive: true })
+  const secretsFile = join(folder, `${name}.secrets`)
+  const child = spawn(program, [data, origin, secretsFile, bundle], { stdio: ["pipe", "pipe", "pipe"] })
+  const waiting = new Map<number, { resolve(value: unknown): void; reject(error: Error): void }>()
+  let errors = ""
+  let last = 0
+  child.stdin.on("error", () => undefined)
+  child.stderr.on("data", (text) => {
+    errors += text
+  })
+  const ended = new Promise<number | string>((resolve) => {
+    child.on("exit", (code, signal) => {
+      resolve(code ?? signal ?? "")
+      for (const { reject } of waiting.values()) reject(new Error(`the program ended with ${code ?? signal}:\n${errors}`))
+    })
+  })
+  createInterface({ input: child.stdout }).on("line", (line) => {
+    const { id, ok, failed } = JSON.parse(line)
+    const call = waiting.get(id)
+    waiting.delete(id)
+    if (failed === undefined) call?.resolve(ok)
+    else call?.reject(Object.assign(new Error(failed.message), failed))
+  })
+  return {
+    ask: <Answer>(command: string, given: unknown = null) =>
+      new Promise<Answer>((resolve, reject) => {
+        last += 1
+        waiting.set(last, { resolve: (value) => resolve(value as Answer), reject })
+        child.stdin.write(`${JSON.stringify({ id: last, command, given })}\n`)
+      }),
+    secrets: () =>
+      readFileSync(secretsFile, "utf8")
+        .split("\n")
+        .filter((line) => line !== "")
+        .map((line) => {
+          const [primitive, hex = ""] = line.split(" ")
+          return { primitive: Number(primitive), bytes: new Uint8Array(Buffer.from(hex, "hex")) }
+        }),
+    errors: () => errors,
+    end() {
+      child.stdin.end()
+      return ended
+    },
+    kill: () => void child.kill("SIGKILL"),
+  }
+}
