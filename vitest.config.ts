@@ -8,6 +8,8 @@ import { SlowestFirst } from "./test/support/slowest-first.ts"
 const report = process.env.SIGNET_TEST_REPORT
 
 export default defineConfig({
+  // React Native is a part of an app, and not of this repository.
+  resolve: { alias: { "react-native": resolve("clients/react-native/testing/jsc/registry.ts") } },
   test: {
     include: ["**/*.test.ts"],
     exclude: ["**/node_modules/**"],

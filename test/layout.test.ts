@@ -129,7 +129,7 @@ const layout: Record<string, Row> = {
     ours: ["gen/es", "clients/core", "clients/web", "clients/native/wasm"],
     npm: [...protobuf, "@noble/hashes"],
   },
-  "clients/react-native": { ours: ["gen/es", "clients/core"], npm: protobuf },
+  "clients/react-native": { ours: ["gen/es", "clients/core"], npm: [...protobuf, ...connect, "react-native"] },
   // What runs in the embedded engine; its hosts; and the build of both.
   "clients/native/core": { ours: ["gen/es", "proto/canonical", "clients/core"], npm: [...protobuf, ...connect] },
   "clients/native/wasm": { ours: ["gen/es", "clients/core"], npm: protobuf },

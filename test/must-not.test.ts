@@ -3,12 +3,14 @@ import { randomBytes } from "node:crypto"
 import { readdirSync, readFileSync } from "node:fs"
 import { join, resolve } from "node:path"
 import { inspect } from "node:util"
+import { create, toBinary } from "@bufbuild/protobuf"
 import { createMessenger, openMemoryStore } from "@signet/client-node/messaging"
-import { createMessenger as createNativeMessenger, type NativeMessenger } from "@signet/client-react-native"
+import { OpenResponseSchema } from "@signet/proto/client/v1/messenger_service"
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
 import { createMessengerWith } from "../clients/core/messaging/create-messenger.ts"
 import type { Messenger } from "../clients/core/messaging/messenger.ts"
 import { testBox } from "../clients/core/messaging/testing/test-box.ts"
+import { openMessenger } from "../clients/react-native/messenger.ts"
 import { createTaint, taintedSuite } from "../clients/react-native/testing/taint.ts"
 import { callsOver } from "./support/messaging/calls.ts"
 import { type Messengers, messengersOn } from "./support/messaging/messengers.ts"
@@ -74,20 +76,15 @@ describe("a messenger gives an app", () => {
     ])
   })
 
-  test("in React Native fewer of them, and the number to compare", async () => {
-    const bridge = {
-      open: async () => ({ handle: "m1", deviceId: messenger.deviceId }),
-      onEvent: () => ({ remove() {} }),
+  test("in React Native the same ones, with files for attachments", async () => {
+    const core = {
+      call: async () => toBinary(OpenResponseSchema, create(OpenResponseSchema, { deviceId: messenger.deviceId })),
+      subscribe: () => () => {},
     }
     const messaging = { baseUrl: server.url, issuerRootKeys: [] }
-    const native = bridge as unknown as NativeMessenger
-    expect(Object.keys(await createNativeMessenger(native, { messaging, session: "s" })).sort()).toEqual([
-      ...["addMembers", "block", "blockedUsers", "close", "conversations", "createDirectConversation"],
-      "createGroupConversation",
-      ...["destroyLocalState", "deviceId", "devices", "encryptMessage", "leave", "processIncoming", "refreshKeys"],
-      ...["rejoin", "removeMembers", "revokeDevice", "run", "safetyNumber", "send", "startAnew", "subscribe", "sync"],
-      ...["timeline", "unblock"],
-    ])
+    const native = await openMessenger(core, { messaging })
+    const others = Object.keys(messenger).filter((name) => name !== "openAttachment")
+    expect(Object.keys(native).sort()).toEqual([...others, "saveAttachment"].sort())
   })
 
   test("no value with group state, a key, a group secret or a nonce, whatever it calls", async () => {

@@ -110,23 +110,18 @@ export async function openNativeClient(
 
   function receive(what: number, id: number, buffer: ArrayBuffer): void {
     const bytes = new Uint8Array(buffer)
-    switch (what) {
-      case kind.opened:
-        return onOpened()
-      case kind.reply:
-        return settle(id, ({ resolve }) => resolve(bytes))
-      case kind.failure: {
-        const error = new CoreError(fromBinary(ClientFailureSchema, bytes))
-        return id === 0 ? fail(error) : settle(id, ({ reject }) => reject(error))
-      }
-      case kind.event: {
-        const event = fromBinary(ClientEventSchema, bytes)
-        for (const listener of [...listeners]) listener(event)
-        return
-      }
-      case kind.ended:
-        fail(closed())
-        return onEnded()
+    if (what === kind.opened) onOpened()
+    else if (what === kind.reply) settle(id, ({ resolve }) => resolve(bytes))
+    else if (what === kind.event) {
+      const event = fromBinary(ClientEventSchema, bytes)
+      for (const listener of [...listeners]) listener(event)
+    } else if (what === kind.failure) {
+      const error = new CoreError(fromBinary(ClientFailureSchema, bytes))
+      if (id === 0) fail(error)
+      else settle(id, ({ reject }) => reject(error))
+    } else if (what === kind.ended) {
+      fail(closed())
+      onEnded()
     }
   }
 

@@ -8,7 +8,7 @@ import { openMessenger, type ReactNativeMessenger, type ReactNativeMessengerOpti
 import { type NativeCore, openNativeClient } from "./native-client.ts"
 
 export interface ReactNativeOptions extends Omit<SignetConfig, "requireSameDevice" | "device"> {
-  /** Names the data of one user of the device: 1 to 64 characters of [a-z0-9-]. Default: `default`. */
+  /** Names the data of one user of the device: 1 to 48 characters of [a-z0-9-]. Default: `default`. */
   readonly account?: string
   /** Origins that `fetch` may call, among those that the app's native code lists. Default: none. */
   readonly serviceOrigins?: readonly string[]

@@ -5,8 +5,11 @@ import NativeSignet from "./spec/NativeSignet.ts"
 /**
  * Opens an account of this device with the app's native module.
  *
- * @throws SignetError, SecretBoxError, CoreError; Error for an argument that the native module refuses
+ * @throws SignetError, SecretBoxError, CoreError; Error for an argument that the native module refuses, and for an app without
+ *   the module
  */
-export const openSignet = (options: ReactNativeOptions): Promise<SignetClient> =>
-  // The type that the code generator lacks.
-  openSignetWith(NativeSignet.core() as NativeCore, options)
+export async function openSignet(options: ReactNativeOptions): Promise<SignetClient> {
+  if (NativeSignet === null) throw new Error("the app has no native module Signet: build the app again")
+  // The code generator lacks the type.
+  return openSignetWith(NativeSignet.core() as NativeCore, options)
+}

@@ -3,7 +3,6 @@ import type { Mutant } from "./mutant.ts"
 const storedState = "clients/core/messaging/effects/stored-state.ts"
 const reporter = "clients/core/messaging/state/reporter.ts"
 const tabs = "test/story/messenger-tabs.test.ts"
-const native = "test/story/react-native.test.ts"
 const theirs = "clients/core/messaging/signed-in"
 
 /** Mutants of the state that tabs, sign-ins and native code share with a messenger, except code that runs in a page. */
@@ -56,13 +55,5 @@ export const tabMutants: readonly Mutant[] = [
     test: `${theirs}.test.ts`,
     name: "a messenger gets no token after a change: another person signed in",
     row: "another person signed in",
-  },
-  {
-    fault: "whatever the native side answers is taken",
-    file: "clients/react-native/crossing.ts",
-    from: "statusFrom = (text: string | undefined): ConversationStatus => needed(statuses.find((one) => one === text))",
-    to: 'statusFrom = (): ConversationStatus => "active"',
-    test: native,
-    name: "an answer that is not in the contract is refused",
   },
 ]

@@ -33,15 +33,6 @@ void wipe(Bytes &bytes) {
   bytes.clear();
 }
 
-void Platform::perform(const uint8_t *, size_t, std::function<void(const Bytes &)> complete) {
-  // EffectResult.failure: an EffectFailure of the kind IO.
-  Bytes failure, result;
-  put_number(failure, 1, 3);
-  put_bytes(failure, 3, "the platform performs no effects");
-  put_bytes(result, 1, failure);
-  complete(result);
-}
-
 void set_platform(std::shared_ptr<Platform> platform) {
   const std::lock_guard lock(platform_mutex);
   platform_of_app = std::move(platform);
@@ -116,7 +107,7 @@ signet_client *Engine::open() {
   signet_client *client = nullptr;
   signet_buf error = {nullptr, 0};
   const int32_t status =
-      signet_open(SIGNET_ABI_VERSION, options.data(), options.size(), platform_->host(), &client, &error);
+      signet_open(SIGNET_ABI_VERSION, options.data(), options.size(), platform_->host(account_), &client, &error);
   wipe(options);
   wipe(identity_);
   if (status != SIGNET_OK) {
@@ -142,18 +133,11 @@ void Engine::work(signet_client *client) {
       else fail("STOPPED", "the core stopped: open the client again");
       return;
     }
-    if (kind == SIGNET_EFFECT) perform(client, id, out);
+    // No other kind crosses to JavaScript.
     const bool is_for_javascript = kind == SIGNET_REPLY || kind == SIGNET_REPLY_FAILURE || kind == SIGNET_EVENT;
     if (is_for_javascript && id != closing_call) sink_({static_cast<Kind>(kind), id, take(out)});
     signet_buf_free(&out);
   }
-}
-
-void Engine::perform(signet_client *client, uint64_t id, const signet_buf &effect) {
-  // A closed client is recognized by libsignet: the platform may be late.
-  platform_->perform(effect.data, effect.length, [client, id](const Bytes &result) {
-    signet_complete(client, id, result.data(), result.size());
-  });
 }
 
 void Engine::fail(const std::string &reason, const std::string &message) {

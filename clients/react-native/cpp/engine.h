@@ -46,7 +46,6 @@ class Engine : public std::enable_shared_from_this<Engine> {
   void run();
   signet_client *open();
   void work(signet_client *client);
-  void perform(signet_client *client, uint64_t id, const signet_buf &effect);
   void fail(const std::string &reason, const std::string &message);
   bool is_closing();
 

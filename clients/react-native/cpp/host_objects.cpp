@@ -2,12 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <tuple>
 
 #include "buffers.h"
 #include "delivery.h"
 #include "engine.h"
+#include "guard.h"
 #include "methods.h"
-#include "origins.h"
 
 namespace signet {
 
@@ -21,6 +22,7 @@ constexpr double last_id = 9007199254740990.0;
 
 // Ends the client when JavaScript has dropped the object and its functions.
 struct Session {
+  std::shared_ptr<Platform> platform;
   std::shared_ptr<Engine> engine;
   std::shared_ptr<Delivery> delivery;
   ~Session() {
@@ -58,12 +60,12 @@ void require(jsi::Runtime &runtime, bool holds, const std::string &message) {
 }
 
 bool is_account(const std::string &name) {
-  return !name.empty() && name.size() <= 64 && std::all_of(name.begin(), name.end(), [](char c) {
+  return !name.empty() && name.size() <= 48 && std::all_of(name.begin(), name.end(), [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-';
   });
 }
 
-jsi::Value call(jsi::Runtime &runtime, Session &session, const std::vector<std::string> &origins, const jsi::Value *arguments) {
+jsi::Value call(jsi::Runtime &runtime, Session &session, const jsi::Value *arguments) {
   require(runtime, arguments[0].isNumber(), "id must be a number");
   const double id = arguments[0].getNumber();
   require(runtime, id >= 1 && id <= last_id && std::floor(id) == id, "id must be an integer of 1 to 2^53 - 2");
@@ -72,19 +74,16 @@ jsi::Value call(jsi::Runtime &runtime, Session &session, const std::vector<std::
   auto request = buffer_argument(runtime, "request", arguments[2]);
   const auto *bytes = request.data(runtime);
   const auto length = request.size(runtime);
-  if (method == "MessengerService/Open") {
-    require(runtime, are_allowed(origins, bytes, length, {1}),
-            "base_url must be of an origin that the app's native code lists");
-  }
+  const auto refusal = refusal_of(*session.platform, method, bytes, length);
+  require(runtime, refusal.empty(), refusal);
   const auto status = session.engine->call(static_cast<uint64_t>(id), method.c_str(), bytes, length);
   return jsi::Value(static_cast<int>(status));
 }
 
-jsi::Object client_object(jsi::Runtime &runtime, std::shared_ptr<Session> session, std::vector<std::string> origins) {
-  const Function calling = [session, origins = std::move(origins)](jsi::Runtime &rt, const jsi::Value &,
-                                                                    const jsi::Value *arguments, size_t count) {
+jsi::Object client_object(jsi::Runtime &runtime, std::shared_ptr<Session> session) {
+  const Function calling = [session](jsi::Runtime &rt, const jsi::Value &, const jsi::Value *arguments, size_t count) {
     require(rt, count == 3, "call(id, method, request) has three arguments");
-    return call(rt, *session, origins, arguments);
+    return call(rt, *session, arguments);
   };
   const Function closing = [session](jsi::Runtime &, const jsi::Value &, const jsi::Value *, size_t) {
     session->delivery->unbound();
@@ -99,22 +98,22 @@ jsi::Value open(jsi::Runtime &runtime, const std::shared_ptr<CallInvoker> &invok
   const auto platform = current_platform();
   require(runtime, platform != nullptr, "the app's native code has set no platform: see the README");
   const auto account = text_argument(runtime, "account", arguments[0]);
-  require(runtime, is_account(account), "account must have 1 to 64 characters of [a-z0-9-]");
+  require(runtime, is_account(account), "account must have 1 to 48 characters of [a-z0-9-]");
   auto identity = buffer_argument(runtime, "identity", arguments[1]);
   const auto *bytes = identity.data(runtime);
   Bytes options(bytes, bytes + identity.size(runtime));
-  auto origins = platform->origins();
   // Fields: auth_base_url and service_origins.
-  require(runtime, are_allowed(origins, options.data(), options.size(), {2, 8}),
+  require(runtime, are_allowed(platform->origins(), options.data(), options.size(), {2, 8}),
           "auth_base_url and service_origins must be of origins that the app's native code lists");
   require(runtime, arguments[2].isObject() && arguments[2].getObject(runtime).isFunction(runtime),
           "listener must be a function");
   auto delivery = std::make_shared<Delivery>(invoker, arguments[2].getObject(runtime).getFunction(runtime));
   auto session = std::make_shared<Session>();
+  session->platform = platform;
   session->delivery = delivery;
   session->engine = Engine::start(platform, account, std::move(options),
                                   [delivery](Output output) { delivery->push(std::move(output)); });
-  return client_object(runtime, std::move(session), std::move(origins));
+  return client_object(runtime, std::move(session));
 }
 
 }  // namespace

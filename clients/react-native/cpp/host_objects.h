@@ -10,7 +10,7 @@ namespace signet {
 
 // An object with `open(account, identity, listener)`.
 //
-// account: names the data of a user of the app: 1 to 64 characters of [a-z0-9-].
+// account: names the data of a user of the app: 1 to 48 characters of [a-z0-9-].
 // identity: ArrayBuffer of a signet.client.v1.IdentityOptions.
 // listener: function of (kind, id, bytes), as Kind of engine.h.
 //

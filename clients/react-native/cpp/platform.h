@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -21,18 +20,20 @@ class Platform {
  public:
   virtual ~Platform() = default;
 
-  // A signet.host.v1.NativeOptions without `identity`: the data folder of the account, the secret box, and the effects that
-  // perform() implements. Called on the client's thread. An exception refuses the account.
+  // A signet.host.v1.NativeOptions without `identity`: the data folder of the account, and the secret box. Called on the client's thread. An exception refuses the account.
   virtual Bytes options(const std::string &account) = 0;
+
+  // The folder of all data folders. JavaScript may not name a file in it.
+  virtual std::string folder() = 0;
 
   // The origins that may receive a token, such as `https://auth.example.com`.
   virtual std::vector<std::string> origins() = 0;
 
-  // Replaces primitives, as the secret box of the platform does. It must outlive the platform's clients.
-  virtual const signet_host *host() { return nullptr; }
-
-  // Performs a signet.host.v1.Effect, and passes a signet.host.v1.EffectResult to `complete`, once and from any thread.
-  virtual void perform(const uint8_t *effect, size_t length, std::function<void(const Bytes &result)> complete);
+  // Replaces primitives of the account's client, as a secret box of the app does. It must outlive the client.
+  virtual const signet_host *host(const std::string &account) {
+    static_cast<void>(account);
+    return nullptr;
+  }
 };
 
 // Sets the platform of every later client. The app calls it before JavaScript starts.

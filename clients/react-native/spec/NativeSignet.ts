@@ -8,4 +8,5 @@ export interface Spec extends TurboModule {
   readonly core: () => Object
 }
 
-export default TurboModuleRegistry.getEnforcing<Spec>("Signet")
+// biome-ignore lint/style/noDefaultExport: the code generator looks for it
+export default TurboModuleRegistry.get<Spec>("Signet")

@@ -1,5 +1,5 @@
 // The part of React Native's types that this package uses. An app has the real ones.
 declare module "react-native" {
   export interface TurboModule {}
-  export const TurboModuleRegistry: { getEnforcing<Module extends TurboModule>(name: string): Module }
+  export const TurboModuleRegistry: { get<Module extends TurboModule>(name: string): Module | null }
 }

@@ -29,7 +29,9 @@ export const whyNoJsi: string | undefined = (() => {
   if (spawnSync("pkg-config", ["--exists", "javascriptcoregtk-4.1"]).status !== 0) {
     return why("the development files of JavaScriptCore are missing")
   }
-  return isLong || existsSync(join(target, "jsc-host")) ? undefined : why("npm run test:long downloads React Native's sources")
+  return isLong || existsSync(join(target, "jsc-host"))
+    ? undefined
+    : why("npm run test:long downloads React Native's sources")
 })()
 
 /** React Native's sources, from its package. @returns The folder of the package. */
@@ -72,42 +74,93 @@ function generateSpec(): string {
   return into
 }
 
-/** Compiles what has changed. @returns The program. */
-export async function buildJsc(sanitize = ""): Promise<{ readonly program: string; readonly bundle: string }> {
+export interface JscBuild {
+  readonly program: string
+  /** The bundle of member.ts. */
+  readonly bundle: string
+}
+
+const words = (command: string, ...args: string[]) =>
+  execFileSync(command, args, { encoding: "utf8" }).trim().split(/\s+/)
+const library = "javascriptcoregtk-4.1"
+
+/** Compiles what has changed. */
+export async function buildJsc(): Promise<JscBuild> {
   const libraries = (await buildNative()).folder
   const sources = join(reactNativeSources(), "ReactCommon")
   const generated = generateSpec()
-  const core = "react/nativemodule/core"
-  const includes = [
-    ...[harness, join(project, "cpp"), join(root, "clients/native/c"), generated, sources],
-    ...["jsi", "callinvoker", core, "runtimeexecutor"].map((path) => join(sources, path)),
-  ].map((path) => `-I${path}`)
-  const cflags = execFileSync("pkg-config", ["--cflags", "javascriptcoregtk-4.1"], { encoding: "utf8" }).trim().split(/\s+/)
+  const core = join(sources, "react/nativemodule/core")
+  const flags = [
+    ...[harness, join(project, "cpp"), join(root, "clients/native/c"), generated, sources, core].map(
+      (path) => `-I${path}`,
+    ),
+    ...["jsi", "callinvoker", "runtimeexecutor"].map((path) => `-I${join(sources, path)}`),
+    ...words("pkg-config", "--cflags", library),
+    // Without the logging library of React Native's debug build.
+    "-DNDEBUG",
+  ]
   const theirs = [
-    ...["jsi/jsi/jsi.cpp", "jsc/JSCRuntime.cpp", `${core}/ReactCommon/TurboModule.cpp`].map((path) => join(sources, path)),
+    ...["jsi/jsi/jsi.cpp", "jsc/JSCRuntime.cpp"].map((path) => join(sources, path)),
+    join(core, "ReactCommon/TurboModule.cpp"),
     join(generated, "SignetSpecJSI-generated.cpp"),
   ]
-  const ours = [
-    ...readdirSync(join(project, "cpp")).filter((name) => name.endsWith(".cpp")).map((name) => join(project, "cpp", name)),
-    join(harness, "main.cpp"),
+  const ours = [...filesIn(join(project, "cpp"), ".cpp"), join(harness, "main.cpp")]
+  const objects = [
+    ...compile(theirs, [...flags, "-w"], hashOf(filesIn(join(harness, "folly"), ".h"))),
+    ...compile(ours, [...flags, ...strict, "-Wno-unused-parameter"], ourHeaders()),
   ]
-  const flags = ["-std=c++20", "-O1", "-g", "-DNDEBUG", ...(sanitize ? [`-fsanitize=${sanitize}`] : [])]
-  const objects = join(target, sanitize ? `objects-${sanitize.replaceAll(",", "-")}` : "objects")
+  const program = join(target, "jsc-host")
+  const libs = [`-L${libraries}`, "-lsignet", `-Wl,-rpath,${libraries}`, ...words("pkg-config", "--libs", library)]
+  link(program, objects, libs)
+  return { program, bundle: await bundleMember() }
+}
+
+/** The program of engine_test.cpp, with a sanitizer of clang. */
+export async function buildEngineTest(sanitize: string): Promise<string> {
+  const libraries = (await buildNative()).folder
+  const flag = `-fsanitize=${sanitize}`
+  const includes = [`-I${join(project, "cpp")}`, `-I${join(root, "clients/native/c")}`]
+  const sources = [
+    ...["engine", "wire"].map((name) => join(project, `cpp/${name}.cpp`)),
+    join(project, "testing/engine_test.cpp"),
+  ]
+  const objects = compile(sources, [...includes, ...strict, flag, "-g"], ourHeaders())
+  const program = join(target, `engine-test-${sanitize.replaceAll(",", "-")}`)
+  link(program, objects, [flag, `-L${libraries}`, "-lsignet-test", `-Wl,-rpath,${libraries}`, "-lpthread"])
+  return program
+}
+
+const strict = ["-Wall", "-Wextra", "-Werror"]
+const ourHeaders = () =>
+  hashOf([...filesIn(join(project, "cpp"), ".h"), ...filesIn(harness, ".h"), join(root, "clients/native/c/signet.h")])
+
+/** @param headers A hash of the headers that change. @returns The object files. */
+function compile(sources: readonly string[], flags: readonly string[], headers: string): string[] {
+  const objects = join(target, "objects")
   mkdirSync(objects, { recursive: true })
-  const headers = hashOf([...filesIn(join(project, "cpp"), ".h"), ...filesIn(harness, ".h"), join(root, "clients/native/c/signet.h")])
-  const compiled = [...theirs, ...ours].map((source) => {
-    const warnings = ours.includes(source) ? ["-Wall", "-Wextra", "-Werror", "-Wno-unused-parameter"] : ["-w"]
-    const args = [...flags, ...warnings, ...includes, ...cflags, "-c", source]
-    const key = createHash("sha256").update(JSON.stringify([args, headers])).update(readFileSync(source)).digest("hex")
+  return sources.map((source) => {
+    const args = ["-std=c++20", "-O1", ...flags, "-c", source]
+    const key = createHash("sha256")
+      .update(JSON.stringify([args, headers]))
+      .update(readFileSync(source))
+      .digest("hex")
     const object = join(objects, `${basename(source, ".cpp")}-${key.slice(0, 16)}.o`)
-    if (!existsSync(object)) execFileSync("clang++", [...args, "-o", object], { stdio: ["ignore", "inherit", "inherit"] })
+    if (!existsSync(object)) {
+      execFileSync("clang++", [...args, "-o", `${object}.new`], { stdio: ["ignore", "inherit", "inherit"] })
+      renameSync(`${object}.new`, object)
+    }
     return object
   })
-  const program = join(target, sanitize ? `jsc-host-${sanitize.replaceAll(",", "-")}` : "jsc-host")
-  const libs = execFileSync("pkg-config", ["--libs", "javascriptcoregtk-4.1"], { encoding: "utf8" }).trim().split(/\s+/)
-  const link = [`-L${libraries}`, "-lsignet", `-Wl,-rpath,${libraries}`, ...libs, "-lpthread"]
-  execFileSync("clang++", [...flags, ...compiled, "-o", program, ...link], { stdio: ["ignore", "inherit", "inherit"] })
-  return { program, bundle: await bundleMember() }
+}
+
+/** Links anew only other objects: a test of another process may run the program. */
+function link(program: string, objects: readonly string[], libs: readonly string[]): void {
+  const stamp = `${program}.inputs`
+  const inputs = JSON.stringify([objects, libs])
+  if (existsSync(program) && existsSync(stamp) && readFileSync(stamp, "utf8") === inputs) return
+  execFileSync("clang++", [...objects, "-o", `${program}.new`, ...libs], { stdio: ["ignore", "inherit", "inherit"] })
+  renameSync(`${program}.new`, program)
+  writeFileSync(stamp, inputs)
 }
 
 const filesIn = (folder: string, ending: string) =>
@@ -145,7 +198,7 @@ export interface JsiMember {
 }
 
 export function startJsiMember(
-  { program, bundle }: { readonly program: string; readonly bundle: string },
+  { program, bundle }: JscBuild,
   { folder, name, origin }: { readonly folder: string; readonly name: string; readonly origin: string },
 ): JsiMember {
   const data = join(folder, name)
@@ -162,7 +215,8 @@ export function startJsiMember(
   const ended = new Promise<number | string>((resolve) => {
     child.on("exit", (code, signal) => {
       resolve(code ?? signal ?? "")
-      for (const { reject } of waiting.values()) reject(new Error(`the program ended with ${code ?? signal}:\n${errors}`))
+      for (const { reject } of waiting.values())
+        reject(new Error(`the program ended with ${code ?? signal}:\n${errors}`))
     })
   })
   createInterface({ input: child.stdout }).on("line", (line) => {

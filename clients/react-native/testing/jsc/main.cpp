@@ -3,7 +3,8 @@
 //     jsc-host FOLDER ORIGIN SECRETS BUNDLE
 //
 // Runs the bundle, then writes each line of its input to the bundle's `onLine`, and prints what the bundle prints. FOLDER has the
-// data of each account, under a passphrase. ORIGIN may receive tokens. SECRETS is a file that receives every key that the core uses.
+// data of each account, under a passphrase. ORIGIN may receive tokens. SECRETS is a file that receives
+// every key that the core uses.
 #include <jsc/JSCRuntime.h>
 #include <jsi/instrumentation.h>
 #include <unistd.h>
@@ -52,21 +53,22 @@ class TestPlatform : public signet::Platform {
     signet::put_bytes(options, 4, box);
     return options;
   }
+  std::string folder() override { return folder_; }
   std::vector<std::string> origins() override { return {origin_}; }
-  const signet_host *host() override { return &host_; }
+  const signet_host *host(const std::string &) override { return &host_; }
 
  private:
-  // Writes keys, and texts with a token, as lines of a number and hexadecimal.
+  // Writes each key, and what the core seals for its store, as lines of a number and hexadecimal.
   static int32_t primitive(void *context, int32_t op, const signet_value *arguments, size_t count, signet_value *) {
-    const bool has_key = op >= 5 && op <= 10;
-    const bool is_text = op == 20 || op == 21;
-    if (count == 0 || (!has_key && !is_text)) return SIGNET_HOST_DEFAULT;
-    const std::string_view first(reinterpret_cast<const char *>(arguments[0].bytes), arguments[0].length);
-    if (is_text && first.find("eyJ") == first.npos) return SIGNET_HOST_DEFAULT;
+    const bool has_key = op >= 5 && op <= 10 && count > 0;
+    const bool is_seal = op == SIGNET_BOX_SEAL && count == 3;
+    if (!has_key && !is_seal) return SIGNET_HOST_DEFAULT;
+    const auto &secret = arguments[is_seal ? 2 : 0];
     auto *out = static_cast<TestPlatform *>(context)->secrets_;
+    // Clients of several threads write lines.
     flockfile(out);
     std::fprintf(out, "%d ", op);
-    for (const char c : first) std::fprintf(out, "%02x", static_cast<uint8_t>(c));
+    for (size_t i = 0; i < secret.length; i++) std::fprintf(out, "%02x", secret.bytes[i]);
     std::fputc('\n', out);
     funlockfile(out);
     return SIGNET_HOST_DEFAULT;
@@ -85,7 +87,7 @@ void add_globals(jsi::Runtime &runtime, const std::shared_ptr<Loop> &loop) {
   const auto add = [&](const char *name, unsigned count, jsi::HostFunctionType body) {
     runtime.global().setProperty(runtime, name, function(runtime, name, count, std::move(body)));
   };
-  add("print", 1, [](jsi::Runtime &rt, const jsi::Value &, const jsi::Value *given, size_t) {
+  add("printLine", 1, [](jsi::Runtime &rt, const jsi::Value &, const jsi::Value *given, size_t) {
     std::cout << given[0].toString(rt).utf8(rt) << std::endl;
     return jsi::Value();
   });

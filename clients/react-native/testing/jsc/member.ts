@@ -1,8 +1,13 @@
 // A member on React Native's JavaScript interface: runs commands, and records everything that crosses to JavaScript.
 // `registry.ts` takes the place of the module "react-native".
-import type { ReactNativeMessenger } from "../../messenger.ts"
-import type { NativeCore } from "../../native-client.ts"
+
+import "../../text-encoding.ts"
 import "./registry.ts"
+
+import { create, toBinary } from "@bufbuild/protobuf"
+import { IdentityOptionsSchema } from "@signet/proto/client/v1/identity_service"
+import type { ReactNativeMessenger } from "../../messenger.ts"
+import { type NativeCore, openNativeClient } from "../../native-client.ts"
 
 import { openSignetWith, type ReactNativeOptions, type SignetClient } from "../../open-signet.ts"
 import NativeSignet from "../../spec/NativeSignet.ts"
@@ -10,14 +15,14 @@ import { decodeUtf8, encodeUtf8 } from "../../text-encoding.ts"
 
 declare global {
   // Of main.cpp.
-  var print: (text: string) => void
+  var printLine: (text: string) => void
   var quit: () => void
   var residentKilobytes: () => number
   var collectGarbage: () => void
   var onLine: (line: string) => void
 }
 
-const native = NativeSignet.core() as NativeCore
+const native = NativeSignet?.core() as NativeCore
 const crossed: string[] = []
 const hex = (buffer: ArrayBuffer) =>
   [...new Uint8Array(buffer)].map((byte) => byte.toString(16).padStart(2, "0")).join("")
@@ -81,7 +86,110 @@ const commands: Record<string, (given: any) => unknown> = {
   keys: () => [Object.keys(native), Object.keys(signet ?? {}).sort(), Object.keys(messenger ?? {}).sort()],
   verification: async (user: string) => (await writing().verification.of(user)).safetyNumber,
   close: () => opened().close(),
+  fetch: async ({ url, audience, headers }: { url: string; audience?: string; headers?: Record<string, string> }) => {
+    const answer = await opened().fetch(url, {
+      ...(audience !== undefined && { audience }),
+      ...(headers !== undefined && { headers }),
+    })
+    return { status: answer.status, text: answer.text() }
+  },
+  sendFile: async ({ id, path }: { id: string; path: string }) => {
+    const progress: number[] = []
+    const onProgress = (done: number) => progress.push(done)
+    const { seq } = await writing().sendAttachment(id, path, { fileName: "a.txt", mediaType: "text/plain", onProgress })
+    return { seq: seq.toString(), progress }
+  },
+  saveFile: ({ id, seq, path }: { id: string; seq: string; path: string }) =>
+    writing().saveAttachment(id, BigInt(seq), path),
+  /** Errors of arguments that the native objects refuse. */
+  refused(options: ReactNativeOptions) {
+    const none = new ArrayBuffer(0)
+    const handle = native.open("arguments", identityOf(options), () => {})
+    const calls: (() => unknown)[] = [
+      () => native.open("../other", none, () => {}),
+      () => native.open("a", new Uint8Array(1) as never, () => {}),
+      () => native.open("a", identityOf({ ...options, authBaseUrl: `${options.authBaseUrl}.evil.example` }), () => {}),
+      () => native.open("a", identityOf({ ...options, serviceOrigins: ["https://evil.example"] }), () => {}),
+      () => native.open("a", identityOf(options), {} as never),
+      () => handle.call(0, "IdentityService/Ready", none),
+      () => handle.call(1.5, "IdentityService/Ready", none),
+      () => handle.call(2 ** 53, "IdentityService/Ready", none),
+      () => handle.call(1, "MessengerService/Export", none),
+      () => handle.call(1, "IdentityService/Ready", "x" as never),
+      () => handle.call(1, "MessengerService/Open", Uint8Array.from([10, 1, 120]).buffer),
+      () => handle.call(1, "MessengerService/Open", Uint8Array.from([10, 200]).buffer),
+      () => Object.assign(handle, { call: 1 }),
+    ]
+    const all = calls.map((call) => {
+      try {
+        return String(call())
+      } catch (error) {
+        return facts(error).message
+      }
+    })
+    handle.close()
+    return all
+  },
+  /** Makes calls, at most 32 at once. @returns Nanoseconds of a call, and kilobytes before and after. */
+  async calls({ options, count }: { options: ReactNativeOptions; count: number }) {
+    const client = await openNativeClient(native, { account: "calls", identity: optionsOf(options) })
+    const run = async (each: number) => {
+      const worker = async () => {
+        for (let i = 0; i < each; i++) await client.call("IdentityService/Ready", new Uint8Array())
+      }
+      await Promise.all(Array.from({ length: 32 }, worker))
+    }
+    await run(Math.ceil(count / 320))
+    collectGarbage()
+    const before = residentKilobytes()
+    const start = Date.now()
+    await run(Math.ceil(count / 32))
+    const nanoseconds = ((Date.now() - start) * 1e6) / count
+    collectGarbage()
+    const after = residentKilobytes()
+    await client.close()
+    return { nanoseconds, before, after }
+  },
+  /** Closes a client with running calls. @returns Their errors. */
+  async closeDuringCalls(options: ReactNativeOptions) {
+    const client = await openNativeClient(native, { account: "closing", identity: optionsOf(options) })
+    const calls = Array.from({ length: 200 }, () => client.call("IdentityService/Wake", new Uint8Array()))
+    const settled = Promise.allSettled(calls)
+    await client.close()
+    await client.close()
+    const late = client.call("IdentityService/Ready", new Uint8Array())
+    const all = [...(await settled), ...(await Promise.allSettled([late]))]
+    return all.map((one) => (one.status === "fulfilled" ? "ok" : one.reason.reason))
+  },
+  /** Opens two clients at once, which call at once. */
+  async twoClients(options: ReactNativeOptions) {
+    const open = (account: string) => openNativeClient(native, { account, identity: optionsOf(options) })
+    const clients = await Promise.all([open("first"), open("second")])
+    const calls = clients.flatMap((client) =>
+      Array.from({ length: 100 }, () => client.call("IdentityService/Ready", new Uint8Array())),
+    )
+    const count = (await Promise.all(calls)).length
+    await Promise.all(clients.map((client) => client.close()))
+    return count
+  },
+  /** Drops a client without close(). */
+  async forget(options: ReactNativeOptions) {
+    await openNativeClient(native, { account: "forgotten", identity: optionsOf(options) })
+  },
+  /** Ends the runtime while a client is open and works. */
+  async quit(options: ReactNativeOptions) {
+    const client = await openNativeClient(native, { account: "quitting", identity: optionsOf(options) })
+    for (let i = 0; i < 100; i++) void client.call("IdentityService/Ready", new Uint8Array())
+    printLine(JSON.stringify({ id: 0, ok: "quits" }))
+    quit()
+  },
 }
+
+const optionsOf = ({ appId, authBaseUrl, providers, serviceOrigins = [] }: ReactNativeOptions) => ({
+  ...{ appId, authBaseUrl, providers: [...providers], serviceOrigins: [...serviceOrigins] },
+})
+const identityOf = (options: ReactNativeOptions): ArrayBuffer =>
+  toBinary(IdentityOptionsSchema, create(IdentityOptionsSchema, optionsOf(options))).slice().buffer
 
 function facts(error: unknown) {
   const { name, reason, message } = Object(error) as Partial<Record<string, string>>
@@ -93,8 +201,8 @@ globalThis.onLine = async (line) => {
   try {
     const run = commands[command]
     if (run === undefined) throw new Error(`no command ${command}`)
-    print(JSON.stringify({ id, ok: (await run(given)) ?? null }))
+    printLine(JSON.stringify({ id, ok: (await run(given)) ?? null }))
   } catch (error) {
-    print(JSON.stringify({ id, failed: facts(error) }))
+    printLine(JSON.stringify({ id, failed: facts(error) }))
   }
 }

@@ -1,13 +1,11 @@
 // The part of React Native's JavaScript that the package imports: the lookup of a module.
-declare const __turboModuleProxy: (name: string) => unknown
+declare global {
+  var __turboModuleProxy: ((name: string) => unknown) | undefined
+}
 
 /** React Native has it. The clients make empty ones. */
-Object.assign(globalThis, { Headers: class {} })
+globalThis.Headers ??= class {} as typeof Headers
 
 export const TurboModuleRegistry = {
-  getEnforcing(name: string): unknown {
-    const found = __turboModuleProxy(name)
-    if (found === null) throw new Error(`TurboModuleRegistry.getEnforcing(...): '${name}' could not be found`)
-    return found
-  },
+  get: (name: string): unknown => globalThis.__turboModuleProxy?.(name) ?? null,
 }
