@@ -1,5 +1,5 @@
 // The packages as they are published: built, packed, installed into empty folders from a registry, and run there.
-import { existsSync, mkdtempSync, readdirSync, readFileSync, writeFileSync } from "node:fs"
+import { cpSync, existsSync, mkdtempSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs"
 import { rm } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { basename, dirname, join, resolve } from "node:path"
@@ -14,6 +14,7 @@ import { install, type ProjectOptions, run, start, succeed } from "./packages/pr
 import { callsOf, type InstalledServer, startInstalled, tokenFor } from "./packages/signet.ts"
 import { chromiumMissing, launchChromium } from "./support/chromium.ts"
 import { effort } from "./support/effort.ts"
+import { reactNativeSources } from "./support/native/react-native.ts"
 
 const libraries = ["proto", "canonical", "guard", "client", "client-web", "client-node"].map(
   (name) => `@signet/${name}`,
@@ -55,6 +56,10 @@ describe.skipIf(!isBuilt)(`the published packages${isBuilt ? "" : " (skipped: np
       { name: "vite", files: "vite", ours: ["@signet/client-web", "@signet/proto"], others: others.vite },
       { name: "next", files: "next", ours: ["@signet/client-web", ...guard], others: others.next },
       { name: "types", files: "types", ours: guard, others: others.types },
+      {
+        ...{ name: "react-native", ours: ["@signet/client-react-native", "@signet/proto"] },
+        others: others.reactNative,
+      },
     ]
     const waiting = [...projects]
     const installer = async () => {
@@ -166,9 +171,13 @@ describe.skipIf(!isBuilt)(`the published packages${isBuilt ? "" : " (skipped: np
       expect(manifest.description, name).toMatch(/\.$/)
       expect(page, name).toMatch(new RegExp(`npm i (-g )?${name}\\b`))
       expect(Object.keys(manifest.exports).filter((key) => key.includes("*"))).toEqual([])
-      // Adapters take a framework's objects by what they look like, so no installation can lack one. Components need React.
+      // Adapters take a framework's objects by what they look like, so no installation can lack one.
+      const needed: Record<string, string> = {
+        "@signet/react": "react",
+        "@signet/client-react-native": "react-native",
+      }
       const peers = Object.keys(manifest.peerDependencies ?? {})
-      expect(peers, name).toEqual(name === "@signet/react" ? ["react"] : [])
+      expect(peers, name).toEqual(name in needed ? [needed[name]] : [])
       const links = [...page.matchAll(/\]\(([^)\s]+)\)/g)].map(([, to = ""]) => to)
       expect(links.filter((to) => !/^(https?:|#)/.test(to) && !existsSync(join(folder, to)))).toEqual([])
       expect(existsSync(join(folder, "LICENSE"))).toBe(true)
@@ -219,6 +228,43 @@ describe.skipIf(!isBuilt)(`the published packages${isBuilt ? "" : " (skipped: np
     const files = ["all.mts", "all.cts", "page.mts", "messages.mts"]
     writeFileSync(join(folder, "tsconfig.json"), JSON.stringify({ compilerOptions, files }))
     await compiles(folder)
+  })
+
+  test("an app of React Native finds the native module, and compiles against React Native's types", async () => {
+    const folder = at("react-native")
+    const from = reactNativeSources()
+    const into = join(folder, "node_modules/react-native")
+    for (const path of ["package.json", "types", "Libraries"]) {
+      cpSync(join(from, path), join(into, path), {
+        recursive: true,
+        filter: (name) => statSync(name).isDirectory() || /\.(d\.ts|json)$/.test(name),
+      })
+    }
+    const module = join(folder, "node_modules/@signet/client-react-native")
+    const { codegenConfig } = JSON.parse(readFileSync(join(module, "package.json"), "utf8"))
+    expect(codegenConfig).toMatchObject({ name: "SignetSpec", type: "modules", jsSrcsDir: "spec" })
+    const paths = ["cpp/SignetModule.h", "android/CMakeLists.txt", "android/build.gradle", "ios/SignetPlatform.mm"]
+    const others = ["SignetReactNative.podspec", "android/src/main/AndroidManifest.xml", "spec/NativeSignet.ts"]
+    expect([...paths, ...others].filter((path) => !existsSync(join(module, path)))).toEqual([])
+    // As the command line of React Native loads it.
+    const load = `console.log(require("${module}/react-native.config.js").dependency.platforms.android.cxxModuleHeaderName)`
+    expect(await succeed(folder, nodeOf("20"), ["-e", load])).toBe("SignetModule\n")
+
+    const page = readFileSync(join(module, "README.md"), "utf8")
+    writeFileSync(join(folder, "app.ts"), /^```ts\n(.*?)^```$/ms.exec(page)?.[1] ?? "")
+    const compilerOptions = {
+      ...{ strict: true, noEmit: true, target: "esnext", module: "esnext", moduleResolution: "bundler" },
+      ...{ lib: ["es2023"], types: ["react-native"], skipLibCheck: true, allowImportingTsExtensions: true },
+    }
+    const files = ["app.ts", "node_modules/@signet/client-react-native/spec/NativeSignet.ts"]
+    writeFileSync(join(folder, "tsconfig.json"), JSON.stringify({ compilerOptions, files }))
+    await compiles(folder)
+    writeFileSync(
+      join(folder, "app.ts"),
+      'import { openSignet } from "@signet/client-react-native"\nopenSignet({ appId: 1 })',
+    )
+    const { code, stdout } = await run(folder, process.execPath, ["node_modules/typescript/bin/tsc", "-p", "."])
+    expect([code === 0, stdout]).toEqual([false, expect.stringContaining("app.ts(2,")])
   })
 
   test("fit a strict service with the types of Express, Fastify, Hono and Connect, by import and by require", async () => {

@@ -6,7 +6,7 @@ import { copy, writeDeclarations } from "./declarations.ts"
 import { moduleGraph, scriptOf, writeModules } from "./modules.ts"
 import { type Library, manifestIn, root } from "./plan.ts"
 import { protoExports } from "./proto-exports.ts"
-import { vendor } from "./vendor.ts"
+import { packageOf, vendor } from "./vendor.ts"
 import { buildWorker, workerFolder } from "./worker.ts"
 import { dependenciesOn, writePackage } from "./write-package.ts"
 
@@ -14,15 +14,18 @@ import { dependenciesOn, writePackage } from "./write-package.ts"
 export async function buildLibrary(library: Library, emitted: string, into: string): Promise<string> {
   const target = join(into, library.name)
   const isProto = library.name === "@signet/proto"
-  const { publishConfig, exports = {}, engines, peerDependencies, peerDependenciesMeta } = manifestIn(library.folder)
+  const { publishConfig, exports = {}, engines, codegenConfig, ...manifest } = manifestIn(library.folder)
+  const { peerDependencies = {}, peerDependenciesMeta } = manifest
   const published = isProto ? protoExports() : (publishConfig?.exports ?? exports)
   const targets = [...new Set(Object.values(published))]
   const entries = targets.filter(isSource).map((entry) => join(library.folder, entry))
   const assets = targets.filter((entry) => !isSource(entry))
   for (const asset of assets) copy(join(library.folder, asset), join(target, asset))
   const options = { isProtoExternal: !isProto }
-  const { files, external } = await moduleGraph(entries, options)
-  const { inside = [] } = library
+  const { files, external: imported } = await moduleGraph(entries, options)
+  const { inside = [], nativeModule = [] } = library
+  const isPeer = (name: string) => packageOf(name) in peerDependencies
+  const external = [...imported].filter((name) => !isPeer(name))
   for (const format of ["esm", "cjs"] as const) {
     const replacements = await vendor(external, join(target, format), { format, inside })
     await writeModules(files, join(target, format), { ...options, format, replacements })
@@ -32,6 +35,7 @@ export async function buildLibrary(library: Library, emitted: string, into: stri
   // The nearest manifest determines the format of .js and .d.ts files.
   writeFileSync(join(target, "cjs/package.json"), '{ "type": "commonjs" }\n')
   if (isProto) generateForBrowsers(target)
+  for (const path of nativeModule) copy(join(library.folder, path), join(target, path))
   const main = published["."]
   writePackage(target, library.folder, {
     engines,
@@ -41,11 +45,9 @@ export async function buildLibrary(library: Library, emitted: string, into: stri
       ...Object.fromEntries(Object.entries(published).map(([name, source]) => [name, conditionsOf(library, source)])),
       "./package.json": "./package.json",
     },
-    dependencies: withoutPeers(
-      dependenciesOn([...external, ...types].filter((name) => !inside.includes(name))),
-      peerDependencies,
-    ),
-    ...(peerDependencies && { peerDependencies, peerDependenciesMeta }),
+    dependencies: dependenciesOn([...external, ...types].filter((name) => !inside.includes(name) && !isPeer(name))),
+    ...(manifest.peerDependencies && { peerDependencies, peerDependenciesMeta }),
+    ...(nativeModule.length > 0 && asNativeModule(join(target, "esm"), { codegenConfig })),
   })
   return target
 }
@@ -57,8 +59,10 @@ async function writeWorker(esm: string): Promise<void> {
   for (const [name, bytes] of await buildWorker()) writeFileSync(join(folder, name), bytes)
 }
 
-function withoutPeers(dependencies: Readonly<Record<string, string>>, peers: object = {}): object {
-  return Object.fromEntries(Object.entries(dependencies).filter(([name]) => !(name in peers)))
+/** React Native's command line loads its configuration by `require`. */
+function asNativeModule(esm: string, fields: object): object {
+  writeFileSync(join(esm, "package.json"), '{ "type": "module" }\n')
+  return { type: "commonjs", sideEffects: ["**/text-encoding.js"], ...fields }
 }
 
 /** False for a style sheet. */

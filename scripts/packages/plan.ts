@@ -17,6 +17,8 @@ export interface Manifest {
   readonly dependencies?: Readonly<Record<string, string>>
   readonly peerDependencies?: Readonly<Record<string, string>>
   readonly peerDependenciesMeta?: Readonly<Record<string, { readonly optional: boolean }>>
+  /** What React Native's code generator reads. */
+  readonly codegenConfig?: object
   /** `exports`: the published package's exports, if they are fewer than those in this repository. */
   readonly publishConfig?: { readonly exports?: Readonly<Record<string, string>> }
 }
@@ -31,6 +33,8 @@ export interface Library {
   readonly inside?: readonly string[]
   /** True if it has the messenger's Worker. */
   readonly hasWorker?: boolean
+  /** Sources of a native module, which an app compiles: files and folders that are copied. */
+  readonly nativeModule?: readonly string[]
 }
 
 /**
@@ -44,6 +48,13 @@ export const libraries: readonly Library[] = [
   { name: "@signet/client", folder: "clients/core", runsOn: "anywhere" },
   { name: "@signet/client-web", folder: "clients/web", runsOn: "anywhere", hasWorker: true },
   { name: "@signet/react", folder: "clients/react", runsOn: "anywhere" },
+  {
+    ...{ name: "@signet/client-react-native", folder: "clients/react-native", runsOn: "anywhere" },
+    nativeModule: [
+      ...["android", "cpp", "ios", "spec/NativeSignet.ts"],
+      ...["react-native.config.js", "SignetReactNative.podspec"],
+    ],
+  },
   // connect-node demands Node 22, so npm would warn on 20, where the used part works: the tests run it there.
   { name: "@signet/client-node", folder: "clients/node", runsOn: "node", inside: ["@connectrpc/connect-node"] },
 ]

@@ -210,7 +210,7 @@ describe.skipIf(whyNoJsi !== undefined)(whyNoJsi ?? "the native module of React 
         dataFolder: join(folder, `engine-${sanitizer}`),
         box: { case: "passphrase", value: { passphrase: utf8("a passphrase") } },
       })
-      const args = [Buffer.from(given).toString("hex"), effort("4", "40", "400")]
+      const args = [Buffer.from(given).toString("hex"), effort("4", "12", "200")]
       const { status, stdout, stderr } = spawnSync(program, args, { encoding: "utf8" })
       expect({ status, stdout, stderr }).toEqual({ status: 0, stdout: "", stderr: "" })
     },

@@ -20,5 +20,7 @@ export const others = {
     "@types/react": "19.3.0",
     typescript: "5.9.3",
   },
+  // React Native's own types come from its package, without its hundreds of dependencies.
+  reactNative: { ...typescript, ...typescript5, "@types/react": "18.3.12" },
   types: { ...typescript, ...typescript5, ...nodeTypes, ...frameworks, "@types/express": "5.0.6" },
 } as const

@@ -1,6 +1,6 @@
 // @signet/client/messaging: the messenger without a platform.
 
-export type { OpenedAttachment, ReadOptions } from "./attachments/download.ts"
+export type { OpenedAttachment, ReadOptions } from "./attachments/reading.ts"
 export type { AttachmentSource } from "./attachments/source.ts"
 export type { AttachmentOptions, UploadInfo } from "./attachments/upload.ts"
 export { isMessagingError, MessagingError, type MessagingReason, messagingReasons } from "./errors.ts"

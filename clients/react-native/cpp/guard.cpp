@@ -53,7 +53,7 @@ std::string refusal_of(Platform &platform, std::string_view method, const uint8_
   const auto paths = texts_in(request, length, path);
   const auto folder = platform.folder();
   const bool are_outside =
-      paths && std::all_of(paths->begin(), paths->end(), [&](const auto &one) { return is_outside(folder, one); });
+      paths && !paths->empty() && std::all_of(paths->begin(), paths->end(), [&](const auto &one) { return is_outside(folder, one); });
   return are_outside ? "" : "path must be absolute, and outside of the folder of the client's data";
 }
 

@@ -8,8 +8,9 @@ import { effort } from "../../../../test/support/effort.ts"
 import { plaintextOf, type Sealed, sealedAttachment, somewhere } from "../testing/attachment-bytes.ts"
 import type { AttachmentPlace } from "./chunk-cipher.ts"
 import { ciphertextIn } from "./ciphertext.ts"
-import { openedAttachment, type ReadOptions } from "./download.ts"
+import { openedAttachment } from "./download.ts"
 import { headerBytes, padme, tagBytes } from "./layout.ts"
+import type { ReadOptions } from "./reading.ts"
 
 const chunk = 4_096
 const sealedChunk = chunk + tagBytes

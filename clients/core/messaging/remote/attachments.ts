@@ -1,4 +1,4 @@
-import { type OpenedAttachment, type ReadOptions, rangeOf, streamOf } from "../attachments/download.ts"
+import { type OpenedAttachment, type ReadOptions, rangeOf, streamOf } from "../attachments/reading.ts"
 import { MessagingError } from "../errors.ts"
 import type { CoreCalls } from "./core.ts"
 import type { FileRegistry } from "./files.ts"
