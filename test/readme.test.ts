@@ -25,7 +25,8 @@ test.runIf(isLong)("the examples of the packages' pages compile", () => {
   const config = {
     extends: join(root, "tsconfig.json"),
     compilerOptions: { noUnusedLocals: true, typeRoots: [join(root, "node_modules/@types")] },
-    include: ["*.ts", "*.tsx"],
+    // An app has the types of React Native.
+    include: ["*.ts", "*.tsx", join(root, "clients/react-native/spec/react-native.d.ts")],
     exclude: [],
   }
   writeFileSync(join(folder, "tsconfig.json"), JSON.stringify(config))

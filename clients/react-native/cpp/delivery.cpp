@@ -84,6 +84,8 @@ void Delivery::drain(jsi::Runtime &runtime) {
       // An id is below 2^53.
       const auto bytes = array_buffer(runtime, output.bytes);
       wipe(output.bytes);
+      // The listener leads to the object that owns this delivery: dropping it ends the circle.
+      if (output.kind == Kind::ended) detach();
       listener->call(runtime, static_cast<int>(output.kind), static_cast<double>(output.id), bytes);
     } catch (...) {
       // React Native reports the exception. The rest of the queue comes with the next task.
