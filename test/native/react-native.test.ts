@@ -14,6 +14,7 @@ import {
   buildJsc,
   type JscBuild,
   type JsiMember,
+  replayOnHermes,
   startJsiMember,
   whyNoJsi,
 } from "../support/native/react-native.ts"
@@ -23,6 +24,7 @@ import { storyStore } from "../support/postgres.ts"
 const refreshToken = /sgrt_[0-9A-Za-z]{50}/g
 
 const utf8 = (text: string) => new TextEncoder().encode(text)
+const hexOf = (text: string) => Buffer.from(text).toString("hex")
 
 describe.skipIf(whyNoJsi !== undefined)(whyNoJsi ?? "the native module of React Native", () => {
   let server: Deployment
@@ -111,49 +113,93 @@ describe.skipIf(whyNoJsi !== undefined)(whyNoJsi ?? "the native module of React 
     expect(ann.errors()).toBe("")
   }, 300_000)
 
-  test("attachments are files, and none of the client's own", async () => {
-    const eve = start("eve")
-    await eve.ask("open", options())
-    await signIn(eve, "eve in React Native")
-    await openMessenger(eve)
-    const ben = await messengers.newcomer("ben with files")
-    const id = await eve.ask<string>("direct", ben.person.userId)
-    const [sent, saved] = [join(folder, "sent.txt"), join(folder, "saved.txt")]
-    writeFileSync(sent, "content of a file".repeat(10_000))
-    const { seq, progress } = await eve.ask<{ seq: string; progress: number[] }>("sendFile", { id, path: sent })
-    // Of the ciphertext.
-    expect(progress.at(-1)).toBeGreaterThan(170_000)
-    expect(await eve.ask("saveFile", { id, seq, path: saved })).toEqual({ size: 170_000 })
-    expect(readFileSync(saved, "utf8")).toBe(readFileSync(sent, "utf8"))
-    await ben.messenger.sync()
-    const opened = await ben.messenger.openAttachment(id, BigInt(seq))
-    expect(Buffer.from(await opened.read(0, 17)).toString()).toBe("content of a file")
+  test.runIf(isLong)(
+    "attachments are files, and none of the client's own",
+    async () => {
+      const eve = start("eve")
+      await eve.ask("open", options())
+      await signIn(eve, "eve in React Native")
+      await openMessenger(eve)
+      const ben = await messengers.newcomer("ben with files")
+      const id = await eve.ask<string>("direct", ben.person.userId)
+      const [sent, saved] = [join(folder, "sent.txt"), join(folder, "saved.txt")]
+      writeFileSync(sent, "content of a file".repeat(10_000))
+      const { seq, progress } = await eve.ask<{ seq: string; progress: number[] }>("sendFile", { id, path: sent })
+      // Of the ciphertext.
+      expect(progress.at(-1)).toBeGreaterThan(170_000)
+      expect(await eve.ask("saveFile", { id, seq, path: saved })).toEqual({ size: 170_000 })
+      expect(readFileSync(saved, "utf8")).toBe(readFileSync(sent, "utf8"))
+      await ben.messenger.sync()
+      const opened = await ben.messenger.openAttachment(id, BigInt(seq))
+      expect(Buffer.from(await opened.read(0, 17)).toString()).toBe("content of a file")
 
-    symlinkSync(join(folder, "eve"), join(folder, "link"))
-    const own = [join(folder, "eve/default/box"), join(folder, "link/x"), join(folder, "ben/../eve/x"), "relative", ""]
-    for (const path of own) {
-      await expect(eve.ask("sendFile", { id, path })).rejects.toThrow("path must be absolute, and outside")
-      await expect(eve.ask("saveFile", { id, seq, path })).rejects.toThrow("path must be absolute, and outside")
-    }
-    expect(await eve.end()).toBe(0)
-  }, 300_000)
+      symlinkSync(join(folder, "eve"), join(folder, "link"))
+      const own = [
+        join(folder, "eve/default/box"),
+        join(folder, "link/x"),
+        join(folder, "ben/../eve/x"),
+        "relative",
+        "",
+      ]
+      for (const path of own) {
+        await expect(eve.ask("sendFile", { id, path })).rejects.toThrow("path must be absolute, and outside")
+        await expect(eve.ask("saveFile", { id, seq, path })).rejects.toThrow("path must be absolute, and outside")
+      }
+      expect(await eve.end()).toBe(0)
+    },
+    300_000,
+  )
 
-  test("an app's services are called with a token that JavaScript does not have", async () => {
-    const fay = start("fay")
-    const origin = new URL(server.url).origin
-    await fay.ask("open", { ...options(), serviceOrigins: [origin] })
-    await signIn(fay, "fay in React Native")
-    const { status, text } = await fay.ask<{ status: number; text: string }>("fetch", {
-      url: `${server.url}/auth/account/provider-accounts`,
-    })
-    expect([status, text]).toEqual([200, expect.stringContaining("provider")])
-    const evil = { url: "https://evil.example/x", audience: "svc-notes" }
-    await expect(fay.ask("fetch", evil)).rejects.toMatchObject({ name: "RangeError" })
-    const own = { url: `${server.url}/auth/account/provider-accounts`, headers: { Authorization: "Bearer x" } }
-    await expect(fay.ask("fetch", own)).rejects.toThrow("headers must not have authorization")
-    expect((await fay.ask<string[]>("crossed")).join()).not.toContain(Buffer.from("eyJhbGciOi").toString("hex"))
-    expect(await fay.end()).toBe(0)
-  }, 300_000)
+  test.skipIf(process.arch !== "x64")(
+    "the TypeScript does the same on Hermes, with the same native side",
+    async () => {
+      const joe = start("joe")
+      await joe.ask("open", options())
+      await signIn(joe, "joe in React Native")
+      await openMessenger(joe)
+      const ben = await messengers.newcomer("ben for Hermes")
+      const id = await joe.ask<string>("direct", ben.person.userId)
+      await joe.ask("send", { id, text: "Grüße, 你好, 👋" })
+      await ben.messenger.sync()
+      await ben.messenger.send(id, utf8("zurück"))
+      await joe.ask("sync")
+      expect(await joe.ask("texts", id)).toEqual(["Grüße, 你好, 👋", "zurück"])
+      await joe.ask("verification", ben.person.userId)
+      await joe.ask("events")
+      await expect(joe.ask("send", { id: "cnv_none", text: "x" })).rejects.toThrow()
+      await joe.ask("close")
+      const [lines, printed] = [[...joe.written], [...joe.printed]]
+      const transcript = await joe.ask<object[]>("transcript")
+      expect(await replayOnHermes(transcript, lines)).toEqual(printed)
+      expect(transcript.length).toBeGreaterThan(30)
+      // Other outputs of the native side are noticed.
+      const other = JSON.parse(JSON.stringify(transcript).replace(hexOf("zurück"), hexOf("vorwär")))
+      expect(await replayOnHermes(other, lines)).not.toEqual(printed)
+      expect(await joe.end()).toBe(0)
+    },
+    300_000,
+  )
+
+  test.runIf(isLong)(
+    "an app's services are called with a token that JavaScript does not have",
+    async () => {
+      const fay = start("fay")
+      const origin = new URL(server.url).origin
+      await fay.ask("open", { ...options(), serviceOrigins: [origin] })
+      await signIn(fay, "fay in React Native")
+      const { status, text } = await fay.ask<{ status: number; text: string }>("fetch", {
+        url: `${server.url}/auth/account/provider-accounts`,
+      })
+      expect([status, text]).toEqual([200, expect.stringContaining("provider")])
+      const evil = { url: "https://evil.example/x", audience: "svc-notes" }
+      await expect(fay.ask("fetch", evil)).rejects.toMatchObject({ name: "RangeError" })
+      const own = { url: `${server.url}/auth/account/provider-accounts`, headers: { Authorization: "Bearer x" } }
+      await expect(fay.ask("fetch", own)).rejects.toThrow("headers must not have authorization")
+      expect((await fay.ask<string[]>("crossed")).join()).not.toContain(Buffer.from("eyJhbGciOi").toString("hex"))
+      expect(await fay.end()).toBe(0)
+    },
+    300_000,
+  )
 
   test("JavaScript reaches no other method, account, origin or property", async () => {
     const gus = start("gus")
@@ -177,30 +223,38 @@ describe.skipIf(whyNoJsi !== undefined)(whyNoJsi ?? "the native module of React 
     expect(await gus.end()).toBe(0)
   }, 120_000)
 
-  test("a close ends running calls, two clients work at once, and the runtime may end first", async () => {
-    const hal = start("hal")
-    const ends = await hal.ask<string[]>("closeDuringCalls", options())
-    expect(ends).toHaveLength(201)
-    expect(new Set(ends)).toContain("CLOSED")
-    expect(ends.at(-1)).toBe("CLOSED")
-    expect(await hal.ask("twoClients", options())).toBe(200)
-    await hal.ask("forget", options())
-    void hal.ask("quit", options()).catch(() => undefined)
-    expect(await hal.end()).toBe(0)
-    expect(hal.errors()).toBe("")
-  }, 120_000)
+  test.runIf(isLong)(
+    "a close ends running calls, two clients work at once, and the runtime may end first",
+    async () => {
+      const hal = start("hal")
+      const ends = await hal.ask<string[]>("closeDuringCalls", options())
+      expect(ends).toHaveLength(201)
+      expect(new Set(ends)).toContain("CLOSED")
+      expect(ends.at(-1)).toBe("CLOSED")
+      expect(await hal.ask("twoClients", options())).toBe(200)
+      await hal.ask("forget", options())
+      void hal.ask("quit", options()).catch(() => undefined)
+      expect(await hal.end()).toBe(0)
+      expect(hal.errors()).toBe("")
+    },
+    120_000,
+  )
 
-  test("calls leave no memory behind", async () => {
-    const ida = start("ida")
-    const given = { options: options(), count: effort(2_000, 100_000, 1_000_000) }
-    const { nanoseconds, before, after } = await ida.ask<Record<"nanoseconds" | "before" | "after", number>>(
-      "calls",
-      given,
-    )
-    console.log(`a call over JSI: ${(nanoseconds / 1000).toFixed(0)} µs; resident ${before} KB, then ${after} KB`)
-    expect(after - before).toBeLessThan(8 * 1024)
-    expect(await ida.end()).toBe(0)
-  }, 600_000)
+  test.runIf(isLong)(
+    "calls leave no memory behind",
+    async () => {
+      const ida = start("ida")
+      const given = { options: options(), count: effort(0, 100_000, 1_000_000) }
+      const { nanoseconds, before, after } = await ida.ask<Record<"nanoseconds" | "before" | "after", number>>(
+        "calls",
+        given,
+      )
+      console.log(`a call over JSI: ${(nanoseconds / 1000).toFixed(0)} µs; resident ${before} KB, then ${after} KB`)
+      expect(after - before).toBeLessThan(8 * 1024)
+      expect(await ida.end()).toBe(0)
+    },
+    600_000,
+  )
 
   test.runIf(isLong).each(["thread", "address,undefined"])(
     "threads may call an engine while it opens and closes (sanitizer: %s)",

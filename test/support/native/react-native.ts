@@ -1,7 +1,7 @@
 // Builds the native module of React Native with React Native's own sources on JavaScriptCore, and runs it.
 import { execFileSync, spawn, spawnSync } from "node:child_process"
 import { createHash } from "node:crypto"
-import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs"
+import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs"
 import { basename, join, resolve } from "node:path"
 import { createInterface } from "node:readline"
 import { build } from "esbuild"
@@ -14,9 +14,15 @@ const harness = join(project, "testing/jsc")
 const target = join(root, "dist/native/react-native")
 
 const reactNative = {
+  name: "react-native",
   version: "0.76.9",
-  /** SHA-512 of the package. */
   integrity: "+LRwecWmTDco7OweGsrECIqJu0iyrREd6CTCgC/uLLYipiHvk+MH9nd6drFtCw/6Blz6eoKTcH9YTTJusNtrWg==",
+}
+/** The newest Hermes that is a package of its own. */
+const hermes = {
+  name: "hermes-engine-cli",
+  version: "0.12.0",
+  integrity: "72a5yvwSC2qWtxJ80nlcoCCfNTkpYI8VVAfOro4FL9O105NM8Vpigz/A5Nq1rECKdP7M1N81HHiYL6jU5N1gYw==",
 }
 /** The code generator, and a package that it loads. */
 const codegen = { "@react-native/codegen": reactNative.version, "@babel/preset-env": "7.25.3" }
@@ -34,18 +40,27 @@ export const whyNoJsi: string | undefined = (() => {
     : why("npm run test:long downloads React Native's sources")
 })()
 
-/** React Native's sources, from its package. @returns The folder of the package. */
-export function reactNativeSources(): string {
-  const folder = join(root, "node_modules/.cache/signet", `react-native-${reactNative.version}`)
+interface Pinned {
+  readonly name: string
+  readonly version: string
+  /** SHA-512 of the package. */
+  readonly integrity: string
+}
+
+/** React Native's sources. @returns The folder of its package. */
+export const reactNativeSources = (): string => unpacked(reactNative)
+
+/** Downloads a package once, without its dependencies. @returns Its folder. */
+function unpacked({ name, version, integrity }: Pinned): string {
+  const folder = join(root, "node_modules/.cache/signet", `${name}-${version}`)
   const sources = join(folder, "package")
   if (existsSync(sources)) return sources
   const fresh = `${folder}.${process.pid}`
   mkdirSync(fresh, { recursive: true })
-  const name = `react-native@${reactNative.version}`
-  execFileSync("npm", ["pack", name, "--silent", "--pack-destination", fresh], { cwd: fresh })
-  const tarball = join(fresh, `react-native-${reactNative.version}.tgz`)
+  execFileSync("npm", ["pack", `${name}@${version}`, "--silent", "--pack-destination", fresh], { cwd: fresh })
+  const tarball = join(fresh, `${name}-${version}.tgz`)
   const hash = createHash("sha512").update(readFileSync(tarball)).digest("base64")
-  if (hash !== reactNative.integrity) throw new Error(`${name} is not the pinned package: SHA-512 ${hash}`)
+  if (hash !== integrity) throw new Error(`${name}@${version} is not the pinned package: SHA-512 ${hash}`)
   execFileSync("tar", ["xzf", tarball, "-C", fresh])
   rmSync(tarball)
   if (existsSync(folder)) rmSync(fresh, { recursive: true })
@@ -53,14 +68,20 @@ export function reactNativeSources(): string {
   return sources
 }
 
-/** Runs React Native's code generator on the spec. @returns The folder of SignetSpecJSI.h. */
-function generateSpec(): string {
+/** Installs React Native's code generator. @returns The folder of its project. */
+function installCodegen(): string {
   const tools = join(root, "node_modules/.cache/signet", `react-native-codegen-${reactNative.version}`)
   if (!existsSync(join(tools, "node_modules/@react-native/codegen"))) {
     mkdirSync(tools, { recursive: true })
     writeFileSync(join(tools, "package.json"), JSON.stringify({ private: true, dependencies: codegen }))
     execFileSync("npm", ["install", "--no-audit", "--no-fund", "--ignore-scripts", "--loglevel=error"], { cwd: tools })
   }
+  return tools
+}
+
+/** Runs React Native's code generator on the spec. @returns The folder of SignetSpecJSI.h. */
+function generateSpec(): string {
+  const tools = installCodegen()
   const into = join(target, "generated")
   mkdirSync(into, { recursive: true })
   const script = `
@@ -175,20 +196,50 @@ function hashOf(files: readonly string[]): string {
   return hash.digest("hex")
 }
 
-async function bundleMember(): Promise<string> {
-  const outfile = join(target, "member.js")
+async function bundleMember(entry = "member"): Promise<string> {
+  const outfile = join(target, `${entry}.js`)
   await build({
-    entryPoints: [join(harness, "member.ts")],
+    entryPoints: [join(harness, `${entry}.ts`)],
     ...{ bundle: true, format: "iife", target: "es2022", outfile, logLevel: "warning" },
     alias: { "react-native": join(harness, "registry.ts") },
   })
   return outfile
 }
 
+/**
+ * Runs the lines of a member again on Hermes, with the native side of the transcript. The bundle is transformed as React
+ * Native's build does.
+ *
+ * @returns The printed lines.
+ */
+export async function replayOnHermes(transcript: unknown, lines: readonly string[]): Promise<string[]> {
+  const program = join(unpacked(hermes), "linux64-bin/hermes")
+  const script = `
+    const [from, to] = process.argv.slice(1)
+    const { transformFileSync } = require("@babel/core")
+    const preset = [require.resolve("@babel/preset-env"), { targets: { ie: 11 }, exclude: ["transform-exponentiation-operator"] }]
+    const { code } = transformFileSync(from, { presets: [preset], babelrc: false, configFile: false, compact: true })
+    require("fs").writeFileSync(to, code)`
+  const transformed = join(target, "replay-es5.js")
+  execFileSync(process.execPath, ["-e", script, await bundleMember("replay-main"), transformed], {
+    cwd: installCodegen(),
+  })
+  const given = `globalThis.transcript = ${JSON.stringify(transcript)}; globalThis.lines = ${JSON.stringify(lines)};\n`
+  const whole = join(target, "replay.js")
+  writeFileSync(whole, given + readFileSync(transformed, "utf8"))
+  chmodSync(program, 0o755)
+  return execFileSync(program, [whole], { encoding: "utf8", maxBuffer: 1 << 26 })
+    .trim()
+    .split("\n")
+}
+
 /** A process with React Native's JavaScript interface. */
 export interface JsiMember {
   /** Runs a command of member.ts. @throws Error with `name` and `reason` for a failure. */
   ask<Answer = unknown>(command: string, given?: unknown): Promise<Answer>
+  /** The lines that were written, and those that were printed. */
+  readonly written: readonly string[]
+  readonly printed: readonly string[]
   /** The lines of the file of secrets: a primitive's number, and bytes. */
   secrets(): { readonly primitive: number; readonly bytes: Uint8Array }[]
   errors(): string
@@ -219,7 +270,9 @@ export function startJsiMember(
         reject(new Error(`the program ended with ${code ?? signal}:\n${errors}`))
     })
   })
+  const [written, printed]: [string[], string[]] = [[], []]
   createInterface({ input: child.stdout }).on("line", (line) => {
+    printed.push(line)
     const { id, ok, failed } = JSON.parse(line)
     const call = waiting.get(id)
     waiting.delete(id)
@@ -227,11 +280,14 @@ export function startJsiMember(
     else call?.reject(Object.assign(new Error(failed.message), failed))
   })
   return {
+    ...{ written, printed },
     ask: <Answer>(command: string, given: unknown = null) =>
       new Promise<Answer>((resolve, reject) => {
         last += 1
         waiting.set(last, { resolve: (value) => resolve(value as Answer), reject })
-        child.stdin.write(`${JSON.stringify({ id: last, command, given })}\n`)
+        const line = JSON.stringify({ id: last, command, given })
+        written.push(line)
+        child.stdin.write(`${line}\n`)
       }),
     secrets: () =>
       readFileSync(secretsFile, "utf8")

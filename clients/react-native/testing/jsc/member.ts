@@ -12,6 +12,7 @@ import { type NativeCore, openNativeClient } from "../../native-client.ts"
 import { openSignetWith, type ReactNativeOptions, type SignetClient } from "../../open-signet.ts"
 import NativeSignet from "../../spec/NativeSignet.ts"
 import { decodeUtf8, encodeUtf8 } from "../../text-encoding.ts"
+import type { Crossing } from "./replay.ts"
 
 declare global {
   // Of main.cpp.
@@ -19,7 +20,7 @@ declare global {
   var quit: () => void
   var residentKilobytes: () => number
   var collectGarbage: () => void
-  var onLine: (line: string) => void
+  var onLine: (line: string) => Promise<void>
 }
 
 const native = NativeSignet?.core() as NativeCore
@@ -27,13 +28,27 @@ const crossed: string[] = []
 const hex = (buffer: ArrayBuffer) =>
   [...new Uint8Array(buffer)].map((byte) => byte.toString(16).padStart(2, "0")).join("")
 
-/** Everything that JavaScript gets, as hexadecimal. */
+/** Records everything that JavaScript passes and gets. `crossed` has the bytes that it gets, as hexadecimal. */
+const transcript: Crossing[] = []
 const recorded: NativeCore = {
-  open: (account, identity, listener) =>
-    native.open(account, identity, (kind, id, bytes) => {
+  open(account, identity, listener) {
+    transcript.push({ to: ["open", account, hex(identity)] })
+    const handle = native.open(account, identity, (kind, id, bytes) => {
       crossed.push(hex(bytes))
+      transcript.push({ from: [kind, id, hex(bytes)] })
       listener(kind, id, bytes)
-    }),
+    })
+    return {
+      call(id, method, request) {
+        transcript.push({ to: ["call", id, method, hex(request)] })
+        return handle.call(id, method, request)
+      },
+      close() {
+        transcript.push({ to: ["close"] })
+        handle.close()
+      },
+    }
+  },
 }
 
 let signet: SignetClient | undefined
@@ -82,6 +97,7 @@ const commands: Record<string, (given: any) => unknown> = {
   texts,
   events: () => events.splice(0),
   crossed: () => crossed,
+  transcript: () => transcript,
   leak: (secret: string) => void crossed.push(secret),
   keys: () => [Object.keys(native), Object.keys(signet ?? {}).sort(), Object.keys(messenger ?? {}).sort()],
   verification: async (user: string) => (await writing().verification.of(user)).safetyNumber,
