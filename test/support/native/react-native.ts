@@ -206,14 +206,13 @@ async function bundleMember(entry = "member"): Promise<string> {
   return outfile
 }
 
-/**
- * Runs the lines of a member again on Hermes, with the native side of the transcript. The bundle is transformed as React
- * Native's build does.
- *
- * @returns The printed lines.
- */
-export async function replayOnHermes(transcript: unknown, lines: readonly string[]): Promise<string[]> {
+/** Runs the lines of a member again, with the native side of the transcript. @returns The printed lines. */
+type Replay = (transcript: unknown, lines: readonly string[]) => string[]
+
+/** Prepares replays on Hermes. The bundle is transformed as React Native's build does. */
+export async function hermesReplay(): Promise<Replay> {
   const program = join(unpacked(hermes), "linux64-bin/hermes")
+  chmodSync(program, 0o755)
   const script = `
     const [from, to] = process.argv.slice(1)
     const { transformFileSync } = require("@babel/core")
@@ -221,16 +220,16 @@ export async function replayOnHermes(transcript: unknown, lines: readonly string
     const { code } = transformFileSync(from, { presets: [preset], babelrc: false, configFile: false, compact: true })
     require("fs").writeFileSync(to, code)`
   const transformed = join(target, "replay-es5.js")
-  execFileSync(process.execPath, ["-e", script, await bundleMember("replay-main"), transformed], {
-    cwd: installCodegen(),
-  })
-  const given = `globalThis.transcript = ${JSON.stringify(transcript)}; globalThis.lines = ${JSON.stringify(lines)};\n`
-  const whole = join(target, "replay.js")
-  writeFileSync(whole, given + readFileSync(transformed, "utf8"))
-  chmodSync(program, 0o755)
-  return execFileSync(program, [whole], { encoding: "utf8", maxBuffer: 1 << 26 })
-    .trim()
-    .split("\n")
+  const bundle = await bundleMember("replay-main")
+  execFileSync(process.execPath, ["-e", script, bundle, transformed], { cwd: installCodegen() })
+  return (transcript, lines) => {
+    const given = `globalThis.transcript = ${JSON.stringify(transcript)}; globalThis.lines = ${JSON.stringify(lines)};\n`
+    const whole = join(target, "replay.js")
+    writeFileSync(whole, given + readFileSync(transformed, "utf8"))
+    return execFileSync(program, [whole], { encoding: "utf8", maxBuffer: 1 << 26 })
+      .trim()
+      .split("\n")
+  }
 }
 
 /** A process with React Native's JavaScript interface. */
