@@ -174,7 +174,7 @@ describe.skipIf(whyNoJsi !== undefined)(whyNoJsi ?? "the native module of React 
       expect(replay(transcript, lines)).toEqual(printed)
       expect(transcript.length).toBeGreaterThan(25)
       // Other outputs of the native side are noticed.
-      const other = JSON.parse(JSON.stringify(transcript).replace(hexOf("zurück"), hexOf("vorwär")))
+      const other = JSON.parse(JSON.stringify(transcript).replaceAll(hexOf("zurück"), hexOf("vorwär")))
       expect(replay(other, lines)).not.toEqual(printed)
       expect(await joe.end()).toBe(0)
     },
