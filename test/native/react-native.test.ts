@@ -166,7 +166,7 @@ describe.skipIf(whyNoJsi !== undefined)(whyNoJsi ?? "the native module of React 
       expect(await joe.ask("texts", id)).toEqual(["Grüße, 你好, 👋", "zurück"])
       await joe.ask("verification", ben.person.userId)
       await joe.ask("events")
-      await expect(joe.ask("send", { id: "cnv_none", text: "x" })).rejects.toThrow()
+      await expect(joe.ask("send", { id: "cnv_none", text: "x" })).rejects.toMatchObject({ name: "MessagingError" })
       await joe.ask("close")
       const [lines, printed] = [[...joe.written], [...joe.printed]]
       const transcript = await joe.ask<object[]>("transcript")
