@@ -1,6 +1,6 @@
 // The client for the JVM: its own tests, a conversation with members of other platforms, and what it leaves in memory.
 import { execFileSync } from "node:child_process"
-import { mkdtempSync, readFileSync, rmSync } from "node:fs"
+import { mkdtempSync, readdirSync, readFileSync, renameSync, rmSync } from "node:fs"
 import { join } from "node:path"
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
 import { generateFacades } from "../../clients/jvm/generate.ts"
@@ -127,6 +127,52 @@ describe.skipIf(whyNoJvm !== undefined)(whyNoJvm ?? "the client for the JVM", ()
     expect(await again.succeed("ready")).not.toBe("signedIn")
     expect(await again.ask("sync")).toBe("failed MESSAGING CLOSED")
     again.kill()
+    expect(members.map((member) => member.errors())).toEqual(members.map(() => ""))
+  }, 300_000)
+
+  test("seals under a box of the program, whose lost key is a failure and no new key", async () => {
+    const keys = join(folder, "fay-keys")
+    const open = async () => {
+      const member = startMember(built)
+      members.push(member)
+      const words = ["dev.signet.client.FileBox", server.app.id, server.url, server.audience, keys]
+      await member.succeed("boxed", join(folder, "fay"), ...words)
+      return member
+    }
+    const fay = await open()
+    await signIn(fay, "fay on the JVM")
+    const device = await openMessenger(fay)
+    const ben = await messengers.newcomer("ben of the box")
+    const id = await fay.succeed("direct", ben.person.userId)
+    await fay.succeed("send", id, utf8(planted))
+    await fay.succeed("close")
+    fay.kill()
+    const stored = readdirSync(join(folder, "fay")).map((name) => readFileSync(join(folder, "fay", name)))
+    expect(stored.some((bytes) => bytes.includes(planted))).toBe(false)
+
+    const again = await open()
+    expect(await again.succeed("ready")).toBe("signedIn")
+    expect(await openMessenger(again)).toBe(device)
+    expect(await texts(again, id)).toEqual([planted])
+    await again.succeed("close")
+    again.kill()
+
+    renameSync(keys, `${keys}-away`)
+    const lost = await open()
+    expect(await lost.succeed("ready")).toBe("STORE_FAILED")
+    expect(await lost.succeed("refusal")).toBe("KEY_INVALIDATED")
+    expect(readdirSync(keys)).toEqual([])
+    await lost.succeed("close")
+    lost.kill()
+
+    rmSync(keys, { recursive: true })
+    renameSync(`${keys}-away`, keys)
+    const found = await open()
+    expect(await found.succeed("ready")).toBe("signedIn")
+    expect(await found.succeed("refusal")).toBe("none")
+    await openMessenger(found)
+    expect(await texts(found, id)).toEqual([planted])
+    found.kill()
     expect(members.map((member) => member.errors())).toEqual(members.map(() => ""))
   }, 300_000)
 

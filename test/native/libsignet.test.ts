@@ -135,6 +135,11 @@ describe.skipIf(whyNoLibrary !== undefined)(whyNoLibrary ?? "libsignet", () => {
     ["no box", { box: { case: undefined } }, status.ARGUMENT],
     ["an empty passphrase", { box: { case: "passphrase", value: {} } }, status.ARGUMENT],
     ["a box without a backend", { box: { case: "programBox", value: {} } }, status.ARGUMENT],
+    [
+      "a wrapped box without functions of the program",
+      { box: { case: "wrappedBox", value: { backend: "test", version: 1 } } },
+      status.ARGUMENT,
+    ],
     ["no folder", { dataFolder: "" }, status.ARGUMENT],
     ["a folder without a parent", { dataFolder: "/nonexistent/folder/of/signet" }, status.OPEN],
     ["a memory limit that is too large", { memoryLimitMib: 513 }, status.ARGUMENT],

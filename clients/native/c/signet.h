@@ -94,6 +94,9 @@ typedef struct signet_value {
 #define SIGNET_BOX_OPEN 15
 #define SIGNET_LOG 22
 #define SIGNET_MONOTONIC 24
+#define SIGNET_BOX_WRAP 25
+#define SIGNET_BOX_UNWRAP 26
+#define SIGNET_BOX_FORGET 27
 
 /* Answers of signet_host.primitive. */
 #define SIGNET_HOST_DEFAULT 0 /* the library performs the primitive */

@@ -13,7 +13,7 @@ export interface NativeOptionsInit {
   readonly dataFolder?: string
   readonly box?:
     | { readonly case: "passphrase"; readonly value: { passphrase?: Uint8Array } }
-    | { readonly case: "programBox"; readonly value: { backend?: string; version?: number } }
+    | { readonly case: "programBox" | "wrappedBox"; readonly value: { backend?: string; version?: number } }
     | { readonly case: "secretService"; readonly value: object }
     | { readonly case: "keychain"; readonly value: { afterFirstUnlock?: boolean; accessGroup?: string } }
     | { readonly case: undefined }

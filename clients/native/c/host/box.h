@@ -8,6 +8,7 @@
 
 #include "crypto.h"
 #include "failure.h"
+#include "signet.h"
 
 namespace signet {
 
@@ -94,6 +95,11 @@ class Box {
 // Keys in a file under a passphrase. read_file and write_file: the file's bytes, as one value.
 std::unique_ptr<Keeper> passphrase_keeper(Bytes passphrase, std::function<std::optional<Bytes>()> read_file,
                                           std::function<void(View)> write_file);
+// Keys in a file that the program wraps, by BOX_WRAP, BOX_UNWRAP and BOX_FORGET. Throws std::invalid_argument without a
+// host that performs them.
+std::unique_ptr<Keeper> wrapped_keeper(std::string backend, const signet_host *host,
+                                       std::function<std::optional<Bytes>()> read_file,
+                                       std::function<void(View)> write_file);
 // Keys in the Secret Service of the desktop. Throws Failure SECURE_STORE_UNAVAILABLE without its library.
 std::unique_ptr<Keeper> secret_service_keeper();
 

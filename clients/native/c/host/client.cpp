@@ -55,7 +55,7 @@ Bytes client_failure(uint64_t kind, std::string_view reason, std::string_view me
 
 Client::Client(Options options, const signet_host *host)
     : performs_(options.performs),
-      effects_(options),
+      effects_(options, host),
       primitives_(host, effects_.box(), [this](int32_t kind, uint64_t id, View bytes) { on_output(kind, id, bytes); }) {
   char error[128] = "";
   const signet_vm_host call = [](void *self, const signet_value *arguments, size_t count, signet_value *answer) {

@@ -65,19 +65,21 @@ Bytes hold(Box &box, View effect) {
 
 }  // namespace
 
-Effects::Effects(Options &options) : http_(options.trust_anchors) {
+Effects::Effects(Options &options, const signet_host *host) : http_(options.trust_anchors) {
   if (!options.data_folder.empty()) {
     folder_ = std::make_unique<Folder>(options.data_folder);
     lock_ = std::make_unique<FolderLock>(options.data_folder + "/lock");
   }
   Folder *folder = folder_.get();
   const auto locked = [folder](const std::function<void()> &change) { folder == nullptr ? change() : folder->locked(change); };
+  const auto read_file = [folder] { return folder->read_keys(); };
+  const auto write_file = [folder](View file) { folder->write_keys(file); };
   if (options.box == BoxChoice::kPassphrase) {
     box_.emplace(BoxInfo{"passphrase", 1, false, false, true},
-                 passphrase_keeper(
-                     std::move(options.passphrase), [folder] { return folder->read_keys(); },
-                     [folder](View file) { folder->write_keys(file); }),
-                 locked);
+                 passphrase_keeper(std::move(options.passphrase), read_file, write_file), locked);
+  } else if (options.box == BoxChoice::kWrapped) {
+    const BoxInfo &info = options.program_box;
+    box_.emplace(info, wrapped_keeper(info.backend, host, read_file, write_file), locked);
   } else if (options.box == BoxChoice::kSecretService) {
     box_.emplace(BoxInfo{"secret-service", 1, false, false, true}, secret_service_keeper(), locked);
   } else if (options.box == BoxChoice::kKeychain) {

@@ -13,7 +13,7 @@ namespace signet {
 class Effects {
  public:
   // Opens the data folder and the secret box. Throws Failure.
-  explicit Effects(Options &options);
+  Effects(Options &options, const signet_host *host);
 
   Box *box() { return box_ ? &*box_ : nullptr; }
   Http &http() { return http_; }

@@ -17,6 +17,7 @@ enum class BoxFault : uint32_t {
   kWrongUser = 4,
   kWrongPassphrase = 5,
   kKeyMissing = 6,
+  kKeyInvalidated = 7,
   kTampered = 8,
   kNewer = 9,
 };

@@ -19,7 +19,7 @@ BoxInfo parse_box(View message) {
       case 5: box.persistent = in.flag(); break;
     }
   }
-  if (box.backend.empty() || box.version == 0) throw std::invalid_argument("program_box needs a backend and a version");
+  if (box.backend.empty() || box.version == 0) throw std::invalid_argument("a box of the program needs a backend and a version");
   return box;
 }
 
@@ -43,10 +43,11 @@ Bytes parse_passphrase(View message) {
 
 void check(const Options &options) {
   if (options.box == BoxChoice::kNone) {
-    throw std::invalid_argument("box is required: secret_service, passphrase, program_box or keychain");
+    throw std::invalid_argument("box is required: secret_service, passphrase, program_box, wrapped_box or keychain");
   }
-  if (options.box == BoxChoice::kPassphrase && options.data_folder.empty()) {
-    throw std::invalid_argument("a passphrase box needs data_folder");
+  const bool is_in_folder = options.box == BoxChoice::kPassphrase || options.box == BoxChoice::kWrapped;
+  if (is_in_folder && options.data_folder.empty()) {
+    throw std::invalid_argument("a passphrase box and a wrapped box need data_folder");
   }
   if (options.memory_limit_mib < kMinMemoryMib || options.memory_limit_mib > kMaxMemoryMib) {
     throw std::invalid_argument("memory_limit_mib must be between 4 and 512");
@@ -95,6 +96,10 @@ Options Options::parse(View message) {
         break;
       case 9: options.platform = in.text(); break;
       case 10:
+        options.program_box = parse_box(in.bytes());
+        options.box = BoxChoice::kWrapped;
+        break;
+      case 11:
         options.keychain = parse_keychain(in.bytes());
         options.box = BoxChoice::kKeychain;
         break;

@@ -40,19 +40,109 @@ static int give(JNIEnv *env, jobjectArray slot, signet_buf *bytes) {
   return array != NULL;
 }
 
+/* The program's secret box. Used on the client's thread alone. */
+typedef struct {
+  JavaVM *vm;
+  jclass natives; /* dev.signet.client.Native */
+  jobject box;
+  jmethodID perform;
+  copy answer;
+} program_box;
+
+static void free_box(JNIEnv *env, program_box *box) {
+  if (box == NULL) return;
+  if (box->answer.data != NULL) drop(&box->answer);
+  if (box->natives != NULL) (*env)->DeleteGlobalRef(env, box->natives);
+  if (box->box != NULL) (*env)->DeleteGlobalRef(env, box->box);
+  free(box);
+}
+
+static program_box *new_box(JNIEnv *env, jclass natives, jobject box) {
+  program_box *out = calloc(1, sizeof *out);
+  if (out == NULL) return NULL;
+  out->natives = (*env)->NewGlobalRef(env, natives);
+  out->box = (*env)->NewGlobalRef(env, box);
+  out->perform = (*env)->GetStaticMethodID(env, natives, "box", "(Ldev/signet/client/SecretBox;I[B[BZ)[B");
+  if (out->natives != NULL && out->box != NULL && out->perform != NULL && (*env)->GetJavaVM(env, &out->vm) == JNI_OK) {
+    return out;
+  }
+  free_box(env, out);
+  return NULL;
+}
+
+/* A copy of the array, which is wiped. */
+static copy take(JNIEnv *env, jbyteArray array) {
+  copy out = copy_of(env, array);
+  jbyte *elements = (*env)->GetByteArrayElements(env, array, NULL);
+  if (elements == NULL) {
+    (*env)->ExceptionClear(env);
+    return out;
+  }
+  memset(elements, 0, out.length);
+  (*env)->ReleaseByteArrayElements(env, array, elements, 0);
+  return out;
+}
+
+static jbyteArray array_of(JNIEnv *env, const signet_value *value) {
+  jbyteArray array = (*env)->NewByteArray(env, (jsize)value->length);
+  if (array != NULL && value->length > 0) {
+    (*env)->SetByteArrayRegion(env, array, 0, (jsize)value->length, (const jbyte *)value->bytes);
+  }
+  return array;
+}
+
+/* signet_host.primitive. Native.box() returns the number of a BoxFailure, or zero and bytes. */
+static int32_t perform(void *context, int32_t primitive, const signet_value *arguments, size_t count, signet_value *answer) {
+  if (primitive < SIGNET_BOX_WRAP || primitive > SIGNET_BOX_FORGET || count == 0) return SIGNET_HOST_DEFAULT;
+  program_box *box = context;
+  JNIEnv *env = NULL;
+  if ((*box->vm)->GetEnv(box->vm, (void **)&env, JNI_VERSION_1_8) != JNI_OK) return SIGNET_HOST_ANSWER;
+  if ((*env)->PushLocalFrame(env, 4) != 0) {
+    (*env)->ExceptionClear(env);
+    return SIGNET_HOST_ANSWER;
+  }
+  if (box->answer.data != NULL) drop(&box->answer);
+  box->answer = (copy){NULL, 0};
+  jbyteArray scope = array_of(env, &arguments[0]);
+  jbyteArray bytes = scope == NULL || count < 2 ? NULL : array_of(env, &arguments[1]);
+  const jboolean is_first = count > 2 && arguments[2].number == 1;
+  jbyteArray given = NULL;
+  if (!(*env)->ExceptionCheck(env)) {
+    given = (*env)->CallStaticObjectMethod(env, box->natives, box->perform, box->box, primitive, scope, bytes, is_first);
+  }
+  /* Without memory, or an Error of the box. */
+  if ((*env)->ExceptionCheck(env)) (*env)->ExceptionClear(env);
+  else if (given != NULL) box->answer = take(env, given);
+  (*env)->PopLocalFrame(env, NULL);
+  if (box->answer.data == NULL || box->answer.length == 0) return SIGNET_HOST_ANSWER;
+  const uint8_t failure = box->answer.data[0];
+  if (failure != 0) *answer = (signet_value){SIGNET_NUMBER, failure, NULL, 0};
+  else *answer = (signet_value){SIGNET_BYTES, 0, box->answer.data + 1, box->answer.length - 1};
+  return SIGNET_HOST_ANSWER;
+}
+
 static signet_client *client_of(jlong handle) { return (signet_client *)(uintptr_t)handle; }
 
-JNIEXPORT jint JNICALL Java_dev_signet_client_Native_open(JNIEnv *env, jclass self, jbyteArray options, jlongArray handle,
-                                                          jobjectArray failure) {
-  (void)self;
+JNIEXPORT jint JNICALL Java_dev_signet_client_Native_open(JNIEnv *env, jclass self, jbyteArray options, jobject box,
+                                                          jlongArray handle, jobjectArray failure) {
+  program_box *own = NULL;
+  if (box != NULL && (own = new_box(env, self, box)) == NULL) return SIGNET_E_MEMORY;
+  const signet_host host = {sizeof host, own, perform};
   copy bytes = copy_of(env, options);
-  if (bytes.data == NULL) return SIGNET_E_MEMORY;
+  if (bytes.data == NULL) {
+    free_box(env, own);
+    return SIGNET_E_MEMORY;
+  }
   signet_client *client = NULL;
   signet_buf error = {0};
-  const int32_t status = signet_open(SIGNET_ABI_VERSION, bytes.data, bytes.length, NULL, &client, &error);
+  const int32_t status = signet_open(SIGNET_ABI_VERSION, bytes.data, bytes.length, own == NULL ? NULL : &host, &client, &error);
   drop(&bytes);
-  const jlong value = (jlong)(uintptr_t)client;
-  (*env)->SetLongArrayRegion(env, handle, 0, 1, &value);
+  if (status != SIGNET_OK) {
+    free_box(env, own);
+    own = NULL;
+  }
+  const jlong values[2] = {(jlong)(uintptr_t)client, (jlong)(uintptr_t)own};
+  (*env)->SetLongArrayRegion(env, handle, 0, 2, values);
   give(env, failure, &error);
   return status;
 }
@@ -91,4 +181,10 @@ JNIEXPORT jint JNICALL Java_dev_signet_client_Native_close(JNIEnv *env, jclass s
   (void)env;
   (void)self;
   return signet_close(client_of(handle));
+}
+
+/* After the last call of next(): the client has no other thread that performs primitives. */
+JNIEXPORT void JNICALL Java_dev_signet_client_Native_releaseBox(JNIEnv *env, jclass self, jlong box) {
+  (void)self;
+  free_box(env, (program_box *)(uintptr_t)box);
 }

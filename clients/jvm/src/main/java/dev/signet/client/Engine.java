@@ -53,12 +53,13 @@ final class Engine {
    * Opens a client. Waits for it.
    *
    * @param options a NativeOptions, which is wiped
+   * @param box the box of the option {@code wrapped_box}; null for another choice
    */
-  Engine(byte[] options, Executor executor, int eventCapacity) {
+  Engine(byte[] options, @Nullable SecretBox box, Executor executor, int eventCapacity) {
     this.executor = executor;
     this.events = new Events(this::execute, eventCapacity);
     Native.load();
-    thread = new Thread(null, () -> run(options), "signet-client-" + CLIENTS.incrementAndGet(), STACK_BYTES);
+    thread = new Thread(null, () -> run(options, box), "signet-client-" + CLIENTS.incrementAndGet(), STACK_BYTES);
     thread.setDaemon(true);
     thread.start();
     try {
@@ -117,12 +118,12 @@ final class Engine {
     }
   }
 
-  private void run(byte[] options) {
-    var opened = 0L;
+  private void run(byte[] options, @Nullable SecretBox box) {
+    var opened = new long[2];
     try {
-      opened = open(options);
-      handle.complete(opened);
-      work(opened);
+      open(options, box, opened);
+      handle.complete(opened[0]);
+      work(opened[0]);
     } catch (SignetException failure) {
       handle.completeExceptionally(failure);
     } catch (RuntimeException | Error defect) {
@@ -130,17 +131,16 @@ final class Engine {
       end(Engine::stopped);
       throw defect;
     } finally {
-      if (opened != 0) Native.close(opened);
+      if (opened[0] != 0) Native.close(opened[0]);
+      Native.releaseBox(opened[1]);
     }
   }
 
-  private static long open(byte[] options) {
-    var handle = new long[1];
-    var failure = new byte[1][];
-    var status = Native.open(options, handle, failure);
+  private static void open(byte[] options, @Nullable SecretBox box, long[] opened) {
+    var failure = new byte[1][0];
+    var status = Native.open(options, box, opened, failure);
     Arrays.fill(options, (byte) 0);
     if (status != Native.OK) throw SignetException.parse(failure[0]);
-    return handle[0];
   }
 
   /** Takes outputs until the client is closed or stops. */

@@ -1,11 +1,16 @@
 package dev.signet.client;
 
+import dev.signet.host.v1.BoxFailure;
+import dev.signet.host.v1.Primitive;
 import java.io.IOException;
 import java.io.InputStream;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.attribute.PosixFilePermissions;
+import java.util.Arrays;
 import java.util.Locale;
+import org.jspecify.annotations.Nullable;
 
 /** The functions of libsignet's C interface, which signet.h documents. */
 final class Native {
@@ -26,8 +31,11 @@ final class Native {
 
   private Native() {}
 
-  /** Sets handle[0], or failure[0] to a ClientFailure. Needs a stack of 4 MiB. */
-  static native int open(byte[] options, long[] handle, byte[][] failure);
+  /**
+   * Sets handle[0] to the client and handle[1] to what releaseBox() takes, or failure[0] to a ClientFailure. Needs a stack of
+   * 4 MiB.
+   */
+  static native int open(byte[] options, @Nullable SecretBox box, long[] handle, byte[][] failure);
 
   /** The method's name in UTF-8, without a zero. */
   static native int call(long handle, long id, byte[] method, byte[] request);
@@ -36,6 +44,41 @@ final class Native {
   static native int next(long handle, int timeoutMs, long[] head, byte[][] out);
 
   static native int close(long handle);
+
+  /** Releases the secret box of a closed client, on the thread that called next(). Zero for none. */
+  static native void releaseBox(long box);
+
+  /**
+   * Performs BOX_WRAP, BOX_UNWRAP or BOX_FORGET of libsignet.
+   *
+   * @return the number of a BoxFailure, or zero and bytes after it
+   */
+  @SuppressWarnings("unused") // libsignet-jni.so calls it.
+  private static byte[] box(SecretBox box, int primitive, byte[] scope, byte @Nullable [] bytes, boolean isFirst) {
+    byte[] made = null;
+    try {
+      var name = new String(scope, StandardCharsets.UTF_8);
+      made = switch (primitive) {
+        case Primitive.BOX_WRAP_VALUE -> box.wrap(name, bytes, isFirst);
+        case Primitive.BOX_UNWRAP_VALUE -> box.unwrap(name, bytes);
+        default -> {
+          box.forget(name);
+          yield new byte[0];
+        }
+      };
+      var answer = new byte[made.length + 1];
+      System.arraycopy(made, 0, answer, 1, made.length);
+      return answer;
+    } catch (SecretBoxException refused) {
+      return new byte[] {(byte) refused.failure().getNumber()};
+    } catch (RuntimeException defect) {
+      // Its text may have a secret.
+      return new byte[] {BoxFailure.SECURE_STORE_UNAVAILABLE_VALUE};
+    } finally {
+      if (made != null) Arrays.fill(made, (byte) 0);
+      if (bytes != null) Arrays.fill(bytes, (byte) 0);
+    }
+  }
 
   /** Loads the libraries once. */
   static synchronized void load() {

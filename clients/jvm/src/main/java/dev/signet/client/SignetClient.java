@@ -7,6 +7,7 @@ import dev.signet.client.v1.ClientEvent;
 import dev.signet.client.v1.IdentityOptions;
 import dev.signet.host.v1.NativeOptions;
 import dev.signet.host.v1.PassphraseBox;
+import dev.signet.host.v1.ProgramBox;
 import dev.signet.host.v1.SecretServiceBox;
 import java.lang.ref.Cleaner;
 import java.nio.file.Path;
@@ -36,8 +37,11 @@ public final class SignetClient implements AutoCloseable {
   private final Identity identity = new Identity(this);
   private final Messenger messenger = new Messenger(this);
 
-  private SignetClient(Engine engine) {
+  private final @Nullable WatchedBox box;
+
+  private SignetClient(Engine engine, @Nullable WatchedBox box) {
     this.engine = engine;
+    this.box = box;
     this.closing = CLEANER.register(this, engine::close);
   }
 
@@ -85,6 +89,16 @@ public final class SignetClient implements AutoCloseable {
   }
 
   /**
+   * Returns the refusal of the program's secret box at its last call. A sign-in that cannot be opened is only {@code
+   * STORE_FAILED} in {@link Identity}: this is why.
+   *
+   * @return null if the last call succeeded, or without such a box
+   */
+  public @Nullable SecretBoxException secretBoxRefusal() {
+    return box == null ? null : box.refusal();
+  }
+
+  /**
    * Ends the client's requests, and wipes the memory of its core. Calls without a reply fail with the reason CLOSED. Waits
    * for the current step of the core. Repeated calls do nothing.
    */
@@ -106,6 +120,7 @@ public final class SignetClient implements AutoCloseable {
   public static final class Builder {
     private final NativeOptions.Builder options = NativeOptions.newBuilder();
     private byte @Nullable [] passphrase;
+    private @Nullable WatchedBox box;
     private Executor executor = ForkJoinPool.commonPool();
     private int eventCapacity = 1024;
 
@@ -136,6 +151,24 @@ public final class SignetClient implements AutoCloseable {
       this.passphrase = passphrase.clone();
       var bytes = UnsafeByteOperations.unsafeWrap(this.passphrase);
       options.setPassphrase(PassphraseBox.newBuilder().setPassphrase(bytes));
+      return this;
+    }
+
+    /**
+     * Chooses keys in a file of the data folder that a box of the program wraps.
+     *
+     * @param box the box, which the client's thread calls. The client keeps a reference until it is closed
+     * @return this
+     */
+    public Builder secretBox(SecretBox box) {
+      var promises = box.describe();
+      this.box = new WatchedBox(box);
+      options.setWrappedBox(ProgramBox.newBuilder()
+          .setBackend(promises.backend())
+          .setVersion(promises.version())
+          .setHardware(promises.isHardware())
+          .setDeviceBound(promises.isDeviceBound())
+          .setPersistent(promises.isPersistent()));
       return this;
     }
 
@@ -204,7 +237,8 @@ public final class SignetClient implements AutoCloseable {
      */
     public SignetClient open() {
       try {
-        return new SignetClient(new Engine(options.build().toByteArray(), executor, eventCapacity));
+        var chosen = options.hasWrappedBox() ? box : null;
+        return new SignetClient(new Engine(options.build().toByteArray(), chosen, executor, eventCapacity), chosen);
       } finally {
         wipe();
       }

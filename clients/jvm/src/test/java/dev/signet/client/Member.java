@@ -24,6 +24,7 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.Flow;
+import java.util.function.UnaryOperator;
 import java.util.stream.Collectors;
 
 /**
@@ -71,8 +72,10 @@ public final class Member {
 
   private Object run(String[] words) throws IOException {
     return switch (words[0]) {
-      case "open" -> open(words);
+      case "open" -> open(words, passphraseOf(words[2]));
+      case "boxed" -> open(words, boxOf(words[2], words[6]));
       case "ready" -> stateOf(client.identity().ready().join());
+      case "refusal" -> refusal();
       case "signIn" -> signIn(words[1], words[2]);
       case "messenger" -> openMessenger(words);
       case "direct" -> client.messenger().createDirectConversation(
@@ -96,16 +99,35 @@ public final class Member {
     };
   }
 
-  private String open(String[] words) {
+  private static UnaryOperator<SignetClient.Builder> passphraseOf(String inverted) {
+    return builder -> {
+      var passphrase = bytes(inverted);
+      builder.passphrase(passphrase);
+      Arrays.fill(passphrase, (byte) 0);
+      return builder;
+    };
+  }
+
+  /** A box by the name of its class, whose constructor takes the folder of its wrapping keys. */
+  private static UnaryOperator<SignetClient.Builder> boxOf(String name, String folder) {
+    try {
+      var constructor = Class.forName(name).getDeclaredConstructor(String.class);
+      constructor.setAccessible(true);
+      var box = (SecretBox) constructor.newInstance(folder);
+      return builder -> builder.secretBox(box);
+    } catch (ReflectiveOperationException missing) {
+      throw new IllegalArgumentException(name, missing);
+    }
+  }
+
+  private String open(String[] words, UnaryOperator<SignetClient.Builder> box) {
     var identity = IdentityOptions.newBuilder()
         .setAppId(words[3])
         .setAuthBaseUrl(words[4])
         .addProviders("IDP_A")
         .addAudiences(words[5])
         .build();
-    var passphrase = bytes(words[2]);
-    client = SignetClient.builder(identity, Path.of(words[1])).passphrase(passphrase).open();
-    Arrays.fill(passphrase, (byte) 0);
+    client = box.apply(SignetClient.builder(identity, Path.of(words[1]))).open();
     client.events().subscribe(new Flow.Subscriber<>() {
       @Override
       public void onSubscribe(Flow.Subscription subscription) {
@@ -132,6 +154,11 @@ public final class Member {
 
   private static String stateOf(ReadyResponse ready) {
     return ready.getState().hasSignedIn() ? "signedIn" : ready.getState().getLoggedOut();
+  }
+
+  private String refusal() {
+    var refusal = client.secretBoxRefusal();
+    return refusal == null ? "none" : refusal.failure().name();
   }
 
   private String signIn(String nonce, String idToken) {
