@@ -141,6 +141,7 @@ const layout: Record<string, Row> = {
   // The builds of libraries in Java and in Swift.
   "clients/jvm": { ours: ["clients/native"], npm: ["node:"] },
   "clients/apple": { ours: ["clients/native"], npm: ["node:"] },
+  "clients/android": { ours: [], npm: ["node:"] },
   "clients/node": { ours: ["gen/es", "proto/canonical", "proto/canonical/node", "clients/core"], npm: ["*"] },
   "clients/react": { ours: ["gen/es", "clients/web"], npm: [...protobuf, ...connect, "react"] },
   "clients/console": {

@@ -12,14 +12,25 @@ import { buildNative, whyNoLibrary } from "./library.ts"
 const root = resolve(import.meta.dirname, "../../..")
 const project: string = join(root, "clients/jvm")
 
-/** Runs Maven. Its output is in the error, when it fails. */
-function maven(...args: string[]): void {
+export const mavenCommand = (folder: string, ...args: string[]): string[] => [
+  ...["mvn", "-q", "-B", "-ntp", "-f", folder],
+  ...args,
+]
+
+/** Runs a command. Its output is in the error, when it fails. */
+function run([command = "", ...args]: readonly string[]): void {
   try {
-    execFileSync("mvn", ["-q", "-B", "-ntp", "-f", project, ...args], { encoding: "utf8", stdio: "pipe" })
+    execFileSync(command, args, { encoding: "utf8", stdio: "pipe" })
   } catch (error) {
     const output = error instanceof Error && "stdout" in error ? String(error.stdout) : ""
-    throw new Error(`mvn ${args.join(" ")}\n${output.slice(-8_000)}`, { cause: error })
+    throw new Error(`${command} ${args.join(" ")}\n${output.slice(-8_000)}`, { cause: error })
   }
+}
+
+/** Runs a command, unless a file says that it was run with the same inputs. Test files of other processes run it, too. */
+export function runOnce(stamp: string, inputs: string, command: readonly string[]): void {
+  const script = '[ "$(cat "$0" 2> /dev/null)" = "$1" ] || { inputs="$1"; shift; "$@" && printf %s "$inputs" > "$0"; }'
+  run(["flock", `${stamp}.lock`, "sh", "-c", script, stamp, inputs, ...command])
 }
 
 /** What the machine lacks, as a sentence; undefined if it can run the tests. */
@@ -48,8 +59,8 @@ export function writeReadmeProgram(folder: string): string {
 /** Packages the jars. The first one has the libraries. */
 export async function packageJvm(): Promise<readonly string[]> {
   buildJni((await buildNative()).folder, jarFolder())
-  maven("-DskipTests", "package")
-  const target = join(project, "target")
+  run(mavenCommand(project, "-Dmaven.test.skip", "-Dtarget=target/package", "package"))
+  const target = join(project, "target/package")
   const jars = readdirSync(target).filter((name) => name.endsWith(".jar"))
   return jars.sort((a, b) => a.length - b.length || (a < b ? -1 : 1)).map((name) => join(target, name))
 }
@@ -66,20 +77,19 @@ export async function buildJvm(): Promise<BuiltJvm> {
   buildJni((await buildNative()).folder, natives)
   const target = join(project, "target")
   const [stamp, jars] = [join(target, "inputs.sha256"), join(target, "class-path")]
-  const inputs = hashOfInputs()
-  if (!existsSync(stamp) || readFileSync(stamp, "utf8") !== inputs) {
-    maven("test-compile", "dependency:build-classpath", "-DincludeScope=test", `-Dmdep.outputFile=${jars}`)
-    mkdirSync(target, { recursive: true })
-    writeFileSync(stamp, inputs)
-  }
+  const inputs = hashOf(["clients/jvm/src", "proto/signet/client/v1", "proto/signet/host/v1"])
+  mkdirSync(target, { recursive: true })
+  const goals = ["test-compile", "dependency:build-classpath", "-DincludeScope=test", `-Dmdep.outputFile=${jars}`]
+  runOnce(stamp, inputs, mavenCommand(project, ...goals))
   return {
     natives,
     classPath: [join(target, "classes"), join(target, "test-classes"), readFileSync(jars, "utf8")].join(":"),
   }
 }
 
-function hashOfInputs(): string {
-  const sources = ["clients/jvm/src", "proto/signet/client/v1", "proto/signet/host/v1"].flatMap((folder) =>
+/** Hashes the sources of folders, and the project. */
+export function hashOf(folders: readonly string[]): string {
+  const sources = folders.flatMap((folder) =>
     readdirSync(join(root, folder), { recursive: true, encoding: "utf8" }).map((path) => join(folder, path)),
   )
   const hash = createHash("sha256")

@@ -7,6 +7,7 @@ import java.io.InputStream;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.Paths;
 import java.nio.file.attribute.PosixFilePermissions;
 import java.util.Arrays;
 import java.util.Locale;
@@ -26,6 +27,7 @@ final class Native {
   /** Names the folder of the two libraries. Without it they are those of the jar. */
   static final String FOLDER_PROPERTY = "dev.signet.client.natives";
 
+  private static final boolean IS_ANDROID = "The Android Project".equals(System.getProperty("java.vendor"));
   private static final String[] LIBRARIES = {"libsignet.so.1", "libsignet-jni.so"};
   private static boolean isLoaded;
 
@@ -85,7 +87,8 @@ final class Native {
     if (isLoaded) return;
     var named = System.getProperty(FOLDER_PROPERTY);
     try {
-      if (named != null) loadFrom(Path.of(named).toAbsolutePath());
+      if (named != null) loadFrom(Paths.get(named).toAbsolutePath());
+      else if (IS_ANDROID) System.loadLibrary("signet-jni"); // from the app's jni folder
       else loadFromJar();
     } catch (IOException | UnsatisfiedLinkError cause) {
       throw SignetException.of("LIBRARY_UNAVAILABLE", "libsignet cannot be loaded: " + cause.getMessage(), cause);

@@ -1,20 +1,20 @@
 package dev.signet.client;
 
-import static org.junit.platform.engine.discovery.DiscoverySelectors.selectClass;
-
 import java.io.PrintWriter;
+import java.util.Arrays;
+import org.junit.platform.engine.discovery.DiscoverySelectors;
 import org.junit.platform.launcher.core.LauncherDiscoveryRequestBuilder;
 import org.junit.platform.launcher.core.LauncherFactory;
 import org.junit.platform.launcher.listeners.SummaryGeneratingListener;
 
-/** Runs the tests without Maven. The last line is the number of those that succeeded. */
+/** Runs the tests of the named classes without Maven. The last line is the number of those that succeeded. */
 public final class RunTests {
   private RunTests() {}
 
   public static void main(String[] args) {
     var listener = new SummaryGeneratingListener();
     var request = LauncherDiscoveryRequestBuilder.request()
-        .selectors(selectClass(EventsTest.class), selectClass(ClientTest.class))
+        .selectors(Arrays.stream(args).map(DiscoverySelectors::selectClass).toList())
         .build();
     LauncherFactory.create().execute(request, listener);
     var summary = listener.getSummary();

@@ -1,0 +1,178 @@
+package dev.signet.client.android;
+
+import android.security.keystore.KeyGenParameterSpec;
+import android.security.keystore.KeyPermanentlyInvalidatedException;
+import android.security.keystore.UserNotAuthenticatedException;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.security.InvalidAlgorithmParameterException;
+import java.security.InvalidKeyException;
+import java.util.Base64;
+import java.util.Properties;
+import java.util.function.Consumer;
+
+/**
+ * A stand-in for a device with a Keystore, in a folder: a restarted program finds it again, and another folder is another
+ * device. It has the quirks that Android's documentation and the classes of android-all show; it was never compared with a
+ * device.
+ */
+final class FakeDevice {
+  private final Path folder;
+
+  FakeDevice(Path folder) {
+    try {
+      this.folder = Files.createDirectories(folder);
+    } catch (IOException fault) {
+      throw new UncheckedIOException(fault);
+    }
+  }
+
+  /** What the device remembers, as a file of the folder. */
+  private Properties read(String name) {
+    var out = new Properties();
+    try (var in = Files.newBufferedReader(folder.resolve(name))) {
+      out.load(in);
+    } catch (IOException isMissing) {
+      return out;
+    }
+    return out;
+  }
+
+  private void write(String name, Properties values) {
+    try (var out = Files.newBufferedWriter(folder.resolve(name))) {
+      values.store(out, null);
+    } catch (IOException fault) {
+      throw new UncheckedIOException(fault);
+    }
+  }
+
+  private void change(Consumer<Properties> change) {
+    var state = read("device");
+    change.accept(state);
+    write("device", state);
+  }
+
+  private boolean is(String name) {
+    return read("device").getProperty(name, "false").equals("true");
+  }
+
+  void setStrongBox(boolean exists) {
+    change(state -> state.setProperty("strongBox", "" + exists));
+  }
+
+  void setScreenLock() {
+    change(state -> state.setProperty("screenLock", "true"));
+  }
+
+  /** Android invalidates the keys that need authentication. */
+  void removeScreenLock() {
+    change(state -> {
+      state.setProperty("screenLock", "false");
+      state.setProperty("locks", "" + (count("locks") + 1));
+    });
+  }
+
+  void addFingerprint() {
+    change(state -> state.setProperty("fingerprints", "" + (count("fingerprints") + 1)));
+  }
+
+  void setAuthenticated(boolean isAuthenticated) {
+    change(state -> state.setProperty("authenticated", "" + isAuthenticated));
+  }
+
+  void setLocked(boolean isLocked) {
+    change(state -> state.setProperty("locked", "" + isLocked));
+  }
+
+  /** The next operation finds no Keystore, as after a crash of its daemon. */
+  void setBroken(boolean isBroken) {
+    change(state -> state.setProperty("broken", "" + isBroken));
+  }
+
+  boolean isBroken() {
+    return is("broken");
+  }
+
+  private int count(String name) {
+    return Integer.parseInt(read("device").getProperty(name, "0"));
+  }
+
+  private static String fileOf(String alias) {
+    return Base64.getUrlEncoder().encodeToString(alias.getBytes(StandardCharsets.UTF_8)) + ".key";
+  }
+
+  boolean hasKey(String alias) {
+    return Files.exists(folder.resolve(fileOf(alias)));
+  }
+
+  /** The number of keys. */
+  long keys() {
+    try (var files = Files.list(folder)) {
+      return files.filter(file -> file.toString().endsWith(".key")).count();
+    } catch (IOException fault) {
+      throw new UncheckedIOException(fault);
+    }
+  }
+
+  boolean isAnyKeyInStrongBox() {
+    try (var files = Files.list(folder)) {
+      return files.filter(file -> file.toString().endsWith(".key"))
+          .anyMatch(file -> read(file.getFileName().toString()).getProperty("strongBox").equals("true"));
+    } catch (IOException fault) {
+      throw new UncheckedIOException(fault);
+    }
+  }
+
+  void deleteKey(String alias) throws IOException {
+    Files.deleteIfExists(folder.resolve(fileOf(alias)));
+  }
+
+  boolean hasStrongBox() {
+    return is("strongBox");
+  }
+
+  void check(KeyGenParameterSpec spec) throws InvalidAlgorithmParameterException {
+    if (spec.isUserAuthenticationRequired() && !is("screenLock")) {
+      throw new InvalidAlgorithmParameterException(new IllegalStateException(
+          "Secure lock screen must be enabled to create keys requiring user authentication"));
+    }
+  }
+
+  void createKey(KeyGenParameterSpec spec, byte[] raw) {
+    var key = new Properties();
+    key.setProperty("raw", Base64.getEncoder().encodeToString(raw));
+    key.setProperty("strongBox", "" + spec.isStrongBoxBacked());
+    key.setProperty("needsUser", "" + spec.isUserAuthenticationRequired());
+    key.setProperty("needsUnlocked", "" + spec.isUnlockedDeviceRequired());
+    key.setProperty("locks", "" + count("locks"));
+    key.setProperty("fingerprints", spec.isInvalidatedByBiometricEnrollment() ? "" + count("fingerprints") : "any");
+    write(fileOf(spec.getKeystoreAlias()), key);
+  }
+
+  /** True for a key of which Android's getKey() returns null because the device is locked. */
+  boolean isHidden(String alias) {
+    return is("hidesKeys") && hasKey(alias);
+  }
+
+  void setHidesKeys(boolean hides) {
+    change(state -> state.setProperty("hidesKeys", "" + hides));
+  }
+
+  /** The key for an operation. */
+  byte[] use(String alias) throws InvalidKeyException {
+    var key = read(fileOf(alias));
+    if (key.isEmpty()) throw new InvalidKeyException("Keystore operation failed");
+    var needsUser = key.getProperty("needsUser").equals("true");
+    var knows = key.getProperty("fingerprints");
+    var isKnown = knows.equals("any") || knows.equals("" + count("fingerprints"));
+    if (needsUser && (!isKnown || !key.getProperty("locks").equals("" + count("locks")))) {
+      throw new KeyPermanentlyInvalidatedException();
+    }
+    if (needsUser && !is("authenticated")) throw new UserNotAuthenticatedException();
+    if (key.getProperty("needsUnlocked").equals("true") && is("locked")) throw new UserNotAuthenticatedException();
+    return Base64.getDecoder().decode(key.getProperty("raw"));
+  }
+}
