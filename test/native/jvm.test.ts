@@ -12,18 +12,16 @@ import { coreTexts, type NativeCores, nativeCoresOn } from "../support/messaging
 import {
   type BuiltJvm,
   buildJvm,
-  type JavaProgram,
   type JvmMember,
   javaArguments,
   packageJvm,
-  startJava,
   startMember,
   whyNoJvm,
   writeReadmeProgram,
 } from "../support/native/jvm.ts"
+import { startChats } from "../support/native/jvm-chats.ts"
 import { type JvmClient, jvmClientOn, utf8 } from "../support/native/jvm-client.ts"
 import { storyStore } from "../support/postgres.ts"
-import { startProgram } from "../support/program.ts"
 
 const planted = "from the JVM, planted-51cd07"
 const passphrase = "correct horse"
@@ -158,6 +156,9 @@ describe.skipIf(whyNoJvm !== undefined)(whyNoJvm ?? "the client for the JVM", ()
       expect(await found.succeed("refusal")).toBe("none")
       expect(await client.openMessenger(found)).toBe(device)
       expect(await client.texts(found, id)).toEqual([planted])
+      const before = readdirSync(keys).length
+      await found.succeed("destroy", ..."destroy everything on this device".split(" "))
+      expect(readdirSync(keys)).toHaveLength(before - 1)
       found.kill()
       expect(members.map((member) => member.errors())).toEqual(members.map(() => ""))
     },
@@ -229,29 +230,16 @@ describe.skipIf(whyNoJvm !== undefined)(whyNoJvm ?? "the client for the JVM", ()
       const jarPath = [jars[0], ...others].join(":")
       const described = execFileSync("java", ["-p", jarPath, "-d", "dev.signet.client"], { encoding: "utf8" })
       expect(described).toContain("exports dev.signet.client.v1")
-      const chat = writeReadmeProgram(folder)
-      const program = await startProgram({ SIGNET_DATA: join(folder, "server"), PORT: "0" })
-      const people: JavaProgram[] = []
+      const chats = await startChats(folder, "-cp", jarPath, writeReadmeProgram(folder))
       try {
-        const rootKey = /pin the root key (\S+)/.exec(program.output())?.[1] ?? ""
-        const start = async (email: string, ...more: string[]) => {
-          const request = { method: "POST", body: JSON.stringify({ email }) }
-          const response = await fetch(`${program.url}/dev/idp-a/login-request`, request)
-          const { appId, nonce, idToken } = (await response.json()) as Record<string, string>
-          const args = [appId, Buffer.from(rootKey, "base64url").toString("hex"), nonce, idToken].map(String)
-          const person = startJava("-cp", jarPath, chat, join(folder, email), program.url, ...args, ...more)
-          people.push(person)
-          return person
-        }
-        const ada = await start("ada@example.com")
+        const ada = await chats.start("ada@example.com")
         const adaId = /^signed in as (prn_\S+)$/.exec(await ada.next())?.[1] ?? ""
         expect(await ada.next()).toBe("ready")
-        const ben = await start("ben@example.com", adaId, "hello")
+        const ben = await chats.start("ben@example.com", adaId, "hello")
         const benId = /^signed in as (prn_\S+)$/.exec(await ben.next())?.[1]
         expect(await ada.next()).toBe(`${benId}: hello`)
       } finally {
-        for (const person of people) person.kill()
-        await program.end("SIGTERM")
+        await chats.end()
       }
     },
     600_000,

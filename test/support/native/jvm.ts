@@ -59,7 +59,7 @@ export function writeReadmeProgram(folder: string): string {
 /** Packages the jars. The first one has the libraries. */
 export async function packageJvm(): Promise<readonly string[]> {
   buildJni((await buildNative()).folder, jarFolder())
-  run(mavenCommand(project, "-Dmaven.test.skip", "-Dtarget=target/package", "package"))
+  run(mavenCommand(project, "-Dmaven.test.skip", "-Dbuild.folder=target/package", "package"))
   const target = join(project, "target/package")
   const jars = readdirSync(target).filter((name) => name.endsWith(".jar"))
   return jars.sort((a, b) => a.length - b.length || (a < b ? -1 : 1)).map((name) => join(target, name))
@@ -93,7 +93,7 @@ export function hashOf(folders: readonly string[]): string {
     readdirSync(join(root, folder), { recursive: true, encoding: "utf8" }).map((path) => join(folder, path)),
   )
   const hash = createHash("sha256")
-  for (const path of [...sources.filter((path) => /\.(java|proto)$/.test(path)).sort(), "clients/jvm/pom.xml"]) {
+  for (const path of [...sources.filter((path) => /\.(java|kt|proto)$/.test(path)).sort(), "clients/jvm/pom.xml"]) {
     hash.update(path).update(readFileSync(join(root, path)))
   }
   return hash.digest("hex")
@@ -122,6 +122,8 @@ export interface JavaProgram {
   write(line: string): void
   /** Returns the next line of its output. @throws Error if it has ended. */
   next(): Promise<string>
+  /** Ends its input. */
+  end(): void
   /** What it wrote to its error output. */
   errors(): string
   kill(): void
@@ -143,6 +145,7 @@ export function startJava(...args: string[]): JavaProgram {
       if (done) throw new Error(`java ended:\n${errors}`)
       return value
     },
+    end: () => void child.stdin.end(),
     errors: () => errors,
     kill: () => void child.kill("SIGKILL"),
   }

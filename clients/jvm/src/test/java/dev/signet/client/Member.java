@@ -5,6 +5,7 @@ import dev.signet.client.v1.ClientEvent;
 import dev.signet.client.v1.CreateDirectConversationRequest;
 import dev.signet.client.v1.CreateGroupConversationRequest;
 import dev.signet.client.v1.Credential;
+import dev.signet.client.v1.DestroyLocalStateRequest;
 import dev.signet.client.v1.IdentityOptions;
 import dev.signet.client.v1.ListTimelineRequest;
 import dev.signet.client.v1.LoginRequest;
@@ -86,6 +87,9 @@ public final class Member {
       case "send" -> client.messenger().send(
           SendRequest.newBuilder().setConversationId(words[1]).setPlaintext(string(words[2])).build()).join().getSeq();
       case "sync" -> client.messenger().sync().join().getSerializedSize();
+      case "destroy" -> client.messenger().destroyLocalState(
+          DestroyLocalStateRequest.newBuilder().setConfirm(String.join(" ", List.of(words).subList(1, words.length))).build())
+          .join().getSerializedSize();
       case "follow" -> (running = client.messenger().run()).isDone();
       case "followed" -> running.join();
       case "texts" -> texts(words[1]);
