@@ -8,7 +8,7 @@ import { HttpPieceSchema } from "@signet/proto/host/v1/host"
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest"
 import { makeCertificate } from "../support/certificate.ts"
 import { isLong } from "../support/effort.ts"
-import type { Driver } from "../support/native/driver.ts"
+import type { Driver, HostMode } from "../support/native/driver.ts"
 import { type EchoServer, startEchoServer } from "../support/native/echo-server.ts"
 import { whyNoLibrary } from "../support/native/library.ts"
 import { primitiveVectors } from "../support/native/primitive-vectors.ts"
@@ -51,7 +51,7 @@ describe.skipIf(whyNoLibrary !== undefined).for(builds)(
 
     test("refuses arguments that are not a primitive's", async () => {
       const driver = await library.open()
-      for (let op = 0; op <= 26; op++) {
+      for (let op = 0; op <= 28; op++) {
         if (op === 2 || op === 16 || op === 24) continue
         expect([op, await primitive(driver, op)]).toEqual([op, null])
         expect([op, await primitive(driver, op, "text", -1, { hex: "00" }, 1, 2, 3)]).toEqual([op, null])
@@ -100,6 +100,62 @@ describe.skipIf(whyNoLibrary !== undefined).for(builds)(
         box: { case: "passphrase", value: { passphrase: utf8("another") } },
       })
       expect(await hold(wrong, false, { user: "prn_2" })).toMatchObject({ kind: 4, box: 5 })
+    })
+
+    test("seals with keys that the program wraps, and makes none in the place of a lost one", async () => {
+      const wrapped = {
+        dataFolder: library.newFolder(),
+        box: { case: "wrappedBox" as const, value: { backend: "test", version: 1 } },
+      }
+      const scope = { app: "app_1", user: "prn_1", device: "0a" }
+      const hold = async (driver: Driver, create: boolean, user = "prn_1") => {
+        const done = await outcome(driver, { case: "boxHold", value: { scope: { ...scope, user }, create } })
+        return done.case === "boxHold" ? done.value.box : done.value
+      }
+      const first = await library.open(wrapped, "lost")
+      expect(await hold(first, true)).toBe(1)
+      const sealed = (await primitive(first, 14, 1, "purpose", bytes("0102"))) as Json
+      await outcome(first, { case: "boxRotate", value: { scope } })
+      await first.close()
+
+      const again = await library.open(wrapped, "wrap")
+      expect(await hold(again, false)).toBe(1)
+      expect(await primitive(again, 15, 1, "purpose", sealed)).toEqual(bytes("0102"))
+      await again.close()
+
+      const lost = await library.open(wrapped, "lost")
+      expect(await hold(lost, true)).toMatchObject({ kind: 4, box: 7 })
+      expect(await outcome(lost, { case: "boxRotate", value: { scope } })).toMatchObject({ value: { kind: 4, box: 7 } })
+      await lost.close()
+
+      const other = await library.open(
+        { ...wrapped, box: { ...wrapped.box, value: { backend: "other", version: 1 } } },
+        "wrap",
+      )
+      expect(await hold(other, true)).toMatchObject({ kind: 4, box: 2 })
+      await other.close()
+      const passphrase = await library.open({ dataFolder: wrapped.dataFolder })
+      expect(await hold(passphrase, true)).toMatchObject({ kind: 4, box: 8 })
+      await passphrase.close()
+
+      const last = await library.open(wrapped, "wrap")
+      await outcome(last, { case: "boxDestroy", value: { scope } })
+      expect(await hold(last, false)).toMatchObject({ kind: 4, box: 6 })
+      await last.close()
+    })
+
+    test.each<[HostMode, number]>([
+      ["fail", 1],
+      ["garbage", 1],
+      ["lie", 2],
+    ])("survives a program whose wrapping primitives %s", async (mode, box) => {
+      const value = { backend: "test", version: 1 }
+      const driver = await library.open({ dataFolder: library.newFolder(), box: { case: "wrappedBox", value } }, mode)
+      const scope = { app: "app_1" }
+      expect(await outcome(driver, { case: "boxHold", value: { scope, create: true } })).toMatchObject({
+        case: "failure",
+        value: { kind: 4, box },
+      })
     })
 
     test("stores rows by generation, and names by revision, for all processes of a folder", async () => {

@@ -41,7 +41,7 @@ export interface DriverOutput {
 }
 
 /** How the program's own primitives behave. */
-export type HostMode = "none" | "log" | "fail" | "lie" | "garbage" | "fixed"
+export type HostMode = "none" | "log" | "fail" | "lie" | "garbage" | "fixed" | "wrap" | "lost"
 
 export interface Driver {
   /** @throws CoreError with the status in its message. */

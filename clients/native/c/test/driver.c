@@ -14,6 +14,20 @@ static signet_client *client;
 static char host_mode[16];
 static uint64_t fixed_count;
 
+/* A box with one wrapping key, which the mode `lost` begins without. */
+static int32_t wrap(int32_t op, const signet_value *arguments, size_t count, signet_value *answer) {
+  static uint8_t bytes[4096];
+  static int has_key = -1;
+  if (has_key < 0) has_key = strcmp(host_mode, "wrap") == 0;
+  if (op == SIGNET_BOX_FORGET) has_key = 0;
+  if (op == SIGNET_BOX_WRAP && count == 3 && arguments[2].number == 1) has_key = 1;
+  const size_t length = count < 2 || arguments[1].length > sizeof bytes ? 0 : arguments[1].length;
+  for (size_t i = 0; i < length; i++) bytes[i] = arguments[1].bytes[i] ^ 0x5a;
+  *answer = (signet_value){.kind = SIGNET_BYTES, .bytes = bytes, .length = length};
+  if (!has_key && op != SIGNET_BOX_FORGET) *answer = (signet_value){.kind = SIGNET_NUMBER, .number = 7};
+  return SIGNET_HOST_ANSWER;
+}
+
 /* How the program's own primitives behave: as in the names. */
 static int32_t primitive(void *context, int32_t op, const signet_value *arguments, size_t count, signet_value *answer) {
   static uint8_t bytes[65536];
@@ -30,6 +44,9 @@ static int32_t primitive(void *context, int32_t op, const signet_value *argument
   if (strcmp(host_mode, "garbage") == 0 && op != SIGNET_NOW && op != SIGNET_RANDOM) {
     *answer = (signet_value){.kind = 77, .number = 0.0 / 0.0, .bytes = NULL, .length = 32};
     return op % 2 == 0 ? SIGNET_HOST_ANSWER : -5;
+  }
+  if (strcmp(host_mode, "wrap") == 0 || strcmp(host_mode, "lost") == 0) {
+    return op < SIGNET_BOX_WRAP || op > SIGNET_BOX_FORGET ? SIGNET_HOST_DEFAULT : wrap(op, arguments, count, answer);
   }
   if (strcmp(host_mode, "fixed") != 0) return SIGNET_HOST_DEFAULT;
   if (op == SIGNET_NOW) {
