@@ -35,7 +35,7 @@ describe.skipIf(whyNoAndroid !== undefined)(whyNoAndroid ?? "the client for Andr
     const onAndroid = args.filter((arg) => !arg.startsWith("-Ddev.signet.client.natives="))
     const output = execFileSync("java", onAndroid, { encoding: "utf8" })
     expect(output).toMatch(/^\d+\n$/)
-    expect(Number(output)).toBeGreaterThanOrEqual(13)
+    expect(Number(output)).toBeGreaterThanOrEqual(14)
   })
 
   test.runIf(isLong)(

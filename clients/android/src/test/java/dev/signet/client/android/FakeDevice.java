@@ -8,6 +8,7 @@ import java.io.UncheckedIOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.StandardCopyOption;
 import java.security.InvalidAlgorithmParameterException;
 import java.security.InvalidKeyException;
 import java.util.Base64;
@@ -114,6 +115,16 @@ final class FakeDevice {
       return files.filter(file -> file.toString().endsWith(".key")).count();
     } catch (IOException fault) {
       throw new UncheckedIOException(fault);
+    }
+  }
+
+  /** Gives every alias the same key. */
+  void makeKeysEqual() throws IOException {
+    try (var files = Files.list(folder)) {
+      var keys = files.filter(file -> file.toString().endsWith(".key")).toList();
+      for (var key : keys) {
+        if (!key.equals(keys.get(0))) Files.copy(keys.get(0), key, StandardCopyOption.REPLACE_EXISTING);
+      }
     }
   }
 

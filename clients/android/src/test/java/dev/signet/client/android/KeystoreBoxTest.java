@@ -66,6 +66,16 @@ class KeystoreBoxTest {
   }
 
   @Test
+  void theScopeIsAuthenticatedUnderOneKeyToo() throws Exception {
+    box.wrap(SCOPE, KEYS, true);
+    box.wrap("other", KEYS, true);
+    device.makeKeysEqual();
+    var wrapped = box.wrap(SCOPE, KEYS, false);
+    assertArrayEquals(KEYS, box.unwrap(SCOPE, wrapped));
+    assertEquals(BoxFailure.STATE_TAMPERED, refusalOf(() -> box.unwrap("other", wrapped)));
+  }
+
+  @Test
   void everyChangedByteIsTampered() throws SecretBoxException {
     var wrapped = box.wrap(SCOPE, KEYS, true);
     for (int i = 1; i < wrapped.length; i++) {
