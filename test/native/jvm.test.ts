@@ -242,6 +242,6 @@ describe.skipIf(whyNoJvm !== undefined)(whyNoJvm ?? "the client for the JVM", ()
         await chats.end()
       }
     },
-    600_000,
+    900_000,
   )
 })

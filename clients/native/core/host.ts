@@ -33,7 +33,8 @@ export const primitive = {
   MONOTONIC: 24,
 } as const satisfies Omit<
   { readonly [Name in keyof typeof Primitive]: (typeof Primitive)[Name] },
-  "PRIMITIVE_UNSPECIFIED"
+  // The last three are between libsignet and its program.
+  "PRIMITIVE_UNSPECIFIED" | "BOX_WRAP" | "BOX_UNWRAP" | "BOX_FORGET"
 >
 
 export const output = {
