@@ -84,7 +84,7 @@ describe.skipIf(whyNoAndroid !== undefined)(whyNoAndroid ?? "the client for Andr
     300_000,
   )
 
-  test("is assembled as an AAR, which has no library of a desktop", () => {
+  test.runIf(isLong)("is assembled as an AAR, which has no library of a desktop", () => {
     const file = assembleAar(built.classes, folder)
     const list = execFileSync("jar", ["tf", file], { encoding: "utf8" }).split("\n")
     expect(list).toEqual(
