@@ -172,6 +172,21 @@ final class FakeDevice {
     change(state -> state.setProperty("hidesKeys", "" + hides));
   }
 
+  /** True if getKey() has to refuse an invalidated key, as some versions of Android do. */
+  boolean isRefusedEarly(String alias) {
+    if (!is("refusesEarly")) return false;
+    try {
+      use(alias);
+      return false;
+    } catch (InvalidKeyException refused) {
+      return refused instanceof KeyPermanentlyInvalidatedException;
+    }
+  }
+
+  void setRefusesEarly() {
+    change(state -> state.setProperty("refusesEarly", "true"));
+  }
+
   /** The key for an operation. */
   byte[] use(String alias) throws InvalidKeyException {
     var key = read(fileOf(alias));

@@ -118,6 +118,8 @@ final class FakeKeystore extends Provider {
         broken.initCause(new android.security.KeyStoreException(4, "System error"));
         throw broken;
       }
+      // As AndroidKeyStoreSpi, which drops the cause.
+      if (device.isRefusedEarly(alias)) throw new UnrecoverableKeyException("Key permanently invalidated");
       return device.isHidden(alias) || !device.hasKey(alias) ? null : new OpaqueKey(alias);
     }
 

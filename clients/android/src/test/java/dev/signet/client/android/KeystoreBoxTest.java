@@ -130,6 +130,8 @@ class KeystoreBoxTest {
     assertEquals(BoxFailure.KEY_INVALIDATED, refused.failure());
     assertInstanceOf(KeyPermanentlyInvalidatedException.class, refused.getCause());
     assertEquals(BoxFailure.KEY_INVALIDATED, refusalOf(() -> bound.wrap(SCOPE, KEYS, false)));
+    device.setRefusesEarly();
+    assertEquals(BoxFailure.KEY_INVALIDATED, refusalOf(() -> bound.unwrap(SCOPE, wrapped)));
     assertArrayEquals(KEYS, box.unwrap("other", unbound));
     assertEquals(2, device.keys());
     // Only the first keys of a scope, after the app has dropped the old ones, get a new wrapping key.
