@@ -87,13 +87,17 @@ export async function buildJvm(): Promise<BuiltJvm> {
   }
 }
 
-/** Hashes the sources of folders, and the project. */
-export function hashOf(folders: readonly string[]): string {
+/** Hashes the sources of folders, and project files. */
+export function hashOf(folders: readonly string[], ...projects: readonly string[]): string {
   const sources = folders.flatMap((folder) =>
     readdirSync(join(root, folder), { recursive: true, encoding: "utf8" }).map((path) => join(folder, path)),
   )
   const hash = createHash("sha256")
-  for (const path of [...sources.filter((path) => /\.(java|kt|proto)$/.test(path)).sort(), "clients/jvm/pom.xml"]) {
+  for (const path of [
+    ...sources.filter((path) => /\.(java|kt|proto)$/.test(path)).sort(),
+    "clients/jvm/pom.xml",
+    ...projects,
+  ]) {
     hash.update(path).update(readFileSync(join(root, path)))
   }
   return hash.digest("hex")

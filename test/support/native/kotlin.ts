@@ -34,7 +34,8 @@ export async function buildKotlin(): Promise<BuiltJvm> {
   const jvm = await buildJvm()
   const target = join(project, "target")
   mkdirSync(target, { recursive: true })
-  const inputs = hashOf(["clients/jvm/kotlin/src", "clients/jvm/src", "proto/signet/client/v1", "proto/signet/host/v1"])
+  const sources = ["clients/jvm/kotlin/src", "clients/jvm/src", "proto/signet/client/v1", "proto/signet/host/v1"]
+  const inputs = hashOf(sources, "clients/jvm/kotlin/pom.xml")
   // The client is compiled again, in a folder of its own: other tests run its classes.
   const build = mavenCommand(join(project, "reactor.xml"), "-Dbuild.folder=target/kotlin", "test-compile")
   runOnce(join(target, "inputs.sha256"), inputs, build)
