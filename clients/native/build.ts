@@ -114,6 +114,7 @@ const replaced: Readonly<Record<string, string>> = {
   "@noble/hashes/hmac.js": "hmac.ts",
   "@noble/hashes/hkdf.js": "hkdf.ts",
   "@signet/canonical/ed25519": "ed25519.ts",
+  "hash-wasm": "argon2.ts",
 }
 
 /** The contract for browsers, and the host's primitives in the place of portable cryptography. */

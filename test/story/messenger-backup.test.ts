@@ -106,7 +106,7 @@ test("a user who has lost all devices restores the backup, and members admit the
   }
   await ann.messenger.sync()
   const before = [await ann.messenger.timeline(direct), await ann.messenger.timeline(group)]
-  const { recoveryKey, bytes } = exportBackup(ann.messenger)
+  const { recoveryKey, bytes } = await exportBackup(ann.messenger)
   const file = await allOf(bytes)
   await ann.messenger.close()
   await ben.messenger.send(direct, utf8("while away"))
@@ -212,10 +212,10 @@ test.runIf(isLong)(
     await restoreBackup(back.messenger, storedBackup(back.messenger), { recoveryKey })
     await expect(restoreBackup(back.messenger, older, { recoveryKey })).rejects.toMatchObject(outdated)
     // A file is not refused: the app shows its date.
-    const file = exportBackup(back.messenger)
+    const file = await exportBackup(back.messenger)
     await readBackup(ann.messenger, file.bytes, { recoveryKey: file.recoveryKey })
     // The service returns none in place of the stored one: it has no sequence.
-    const [start = new Uint8Array()] = await allOf(exportBackup(back.messenger).bytes)
+    const [start = new Uint8Array()] = await allOf((await exportBackup(back.messenger)).bytes)
     const own = contextOf(back.messenger).calls.archives
     const { listArchives } = own
     Object.assign(own, {
@@ -240,7 +240,7 @@ test.runIf(isLong)(
 
 test.runIf(isLong)("a repeated restore changes nothing, and an interrupted one is completed", async () => {
   const { ann, direct, group } = await commonTalk()
-  const { recoveryKey, bytes } = exportBackup(ann.messenger)
+  const { recoveryKey, bytes } = await exportBackup(ann.messenger)
   const file = await allOf(bytes)
   const back = await replaced(ann)
   await expect(restoreBackup(back.messenger, file.slice(0, 3), { recoveryKey })).rejects.toMatchObject({
@@ -265,7 +265,7 @@ test.runIf(isLong)("a long history is restored in chunks of bounded size, from a
   const { id } = await ann.messenger.createGroupConversation([ben.person.userId])
   const texts = Array.from({ length: 14 }, (_, i) => `${i} `.padEnd(200_000, "x"))
   for (const text of texts) await ann.messenger.send(id, utf8(text))
-  const { recoveryKey, bytes } = exportBackup(ann.messenger)
+  const { recoveryKey, bytes } = await exportBackup(ann.messenger)
   const file = await allOf(bytes)
   // The header, the summary, three chunks and the end.
   expect(file.length).toBe(6)
@@ -284,7 +284,7 @@ test.runIf(isLong)("a long history is restored in chunks of bounded size, from a
 
 test.runIf(isLong)("entries of this device stay, and a device that has joined gets the earlier ones", async () => {
   const { ann, ben, direct } = await talk("joined")
-  const { recoveryKey, bytes } = exportBackup(ann.messenger)
+  const { recoveryKey, bytes } = await exportBackup(ann.messenger)
   const file = await allOf(bytes)
   await ben.messenger.send(direct, utf8("not in the backup"))
   const back = await replaced(ann)
@@ -308,7 +308,7 @@ test.runIf(isLong)("an entry after the position at which a device joined comes f
   await syncAll(back, ann, ben, back)
   await ben.messenger.send(direct, utf8("in the log and in the backup"))
   await ann.messenger.sync()
-  const { recoveryKey, bytes } = exportBackup(ann.messenger)
+  const { recoveryKey, bytes } = await exportBackup(ann.messenger)
   await restoreBackup(back.messenger, await allOf(bytes), { recoveryKey })
   expect(await textsIn(back, direct)).toEqual(["first"])
   const seen: unknown[] = []
@@ -331,7 +331,7 @@ test.runIf(isLong)("a backup that names another space than a conversation writes
 
 test("a comparison counts only if today's keys are the compared ones", async () => {
   const { ann, ben } = await talk("keys")
-  const { recoveryKey, bytes } = exportBackup(ann.messenger)
+  const { recoveryKey, bytes } = await exportBackup(ann.messenger)
   const file = await allOf(bytes)
   // Another device of the peer: its key was not compared.
   await messengers.open(await ben.person.again())
@@ -373,7 +373,7 @@ test("a passphrase opens its backup, and no recovery key does", async () => {
   const open = (secret: Parameters<typeof readBackup>[2]) => readBackup(back.messenger, file, secret)
   expect(await open({ passphrase: "correct horse" })).toMatchObject({ conversations: 2 })
   await expect(open({ passphrase: "wrong horse" })).rejects.toMatchObject({ reason: "BACKUP_KEY_WRONG" })
-  const { recoveryKey } = exportBackup(ann.messenger)
+  const { recoveryKey } = await exportBackup(ann.messenger)
   await expect(open({ recoveryKey })).rejects.toMatchObject({ reason: "BACKUP_KEY_WRONG" })
 })
 
@@ -394,7 +394,7 @@ test.runIf(isLong)(
 
 test("another user's backup is refused before its key is asked for", async () => {
   const { ann, ben } = await commonTalk()
-  const { recoveryKey, bytes } = exportBackup(ann.messenger)
+  const { recoveryKey, bytes } = await exportBackup(ann.messenger)
   const file = await allOf(bytes)
   await expect(restoreBackup(ben.messenger, file, { recoveryKey })).rejects.toMatchObject({ reason: "WRONG_USER" })
 })
@@ -405,7 +405,7 @@ test("a backup has no secret of the device, of a group or of a message in transi
   await ben.messenger.send(group, utf8("unread by ann"))
   const context = contextOf(ann.messenger)
   const secrets = await secretsOf(context)
-  const { recoveryKey, bytes } = exportBackup(ann.messenger)
+  const { recoveryKey, bytes } = await exportBackup(ann.messenger)
   const { contents } = await openBackup(context.owner, await allOf(bytes), { recoveryKey })
   const chunks: Uint8Array[] = []
   for await (const content of contents)

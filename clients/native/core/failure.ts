@@ -26,14 +26,16 @@ function factsOf(error: unknown): MessageInitShape<typeof ClientFailureSchema> {
   if (error instanceof HostError) return named(Kind.HOST, error)
   const known = clientFailureFrom(error)
   if (known !== undefined) return known
-  // Ids are checked where they are used. Their messages name the kind of id, never a value.
-  if (error instanceof RangeError && /^(not an? |one's own code )/.test(error.message)) {
+  // Arguments are checked where they are used. These messages name the field and the rule, never a value.
+  if (error instanceof RangeError && argumentMessage.test(error.message)) {
     return { kind: Kind.INTERNAL, reason: "INVALID_ARGUMENT", message: error.message }
   }
   const name = error instanceof Error ? error.name : typeof error
   log(3, `a call failed with ${name}`)
   return { kind: Kind.INTERNAL, reason: "INTERNAL", message: `the core failed with ${name}` }
 }
+
+const argumentMessage = /^(not an? |one's own code |passphrase is empty|(memoryKiB|passes|lanes) is not )/
 
 const named = (kind: Kind, { reason, message }: { readonly reason: string; readonly message: string }) => ({
   kind,

@@ -14,6 +14,18 @@ export async function openFile(path: string): Promise<AttachmentSource> {
   }
 }
 
+/** Reads a file from its start to its end, whose size is not known before. */
+export async function* readInOrder(path: string): AsyncGenerator<Uint8Array> {
+  for (let offset = 0; ; ) {
+    const value = { path, offset: BigInt(offset), length: pieceBytes }
+    const { bytes } = await perform({ case: "fileRead", value }, "fileRead")
+    if (bytes.length > pieceBytes) throw new HostError("HOST_REFUSED", "the host read more than was requested")
+    offset += bytes.length
+    yield bytes
+    if (bytes.length < pieceBytes) return
+  }
+}
+
 /** Fewer bytes than requested at the end of the file. */
 async function readRange(path: string, start: number, end: number): Promise<Uint8Array<ArrayBuffer>> {
   const all = new Uint8Array(end - start)

@@ -31,6 +31,7 @@ export const primitive = {
   LOG: 22,
   OUTPUT: 23,
   MONOTONIC: 24,
+  ED25519_IMPORT: 28,
 } as const satisfies Omit<
   { readonly [Name in keyof typeof Primitive]: (typeof Primitive)[Name] },
   // The last three are between libsignet and its program.

@@ -1,8 +1,11 @@
 // The client core of native platforms and of browsers' Workers: the identity client and the messenger in one interpreter.
 import "./polyfills/index.ts"
 import { fromBinary } from "@bufbuild/protobuf"
+import { BackupService } from "@signet/proto/client/v1/backup_service"
+import { HistoryService } from "@signet/proto/client/v1/history_service"
 import { type IdentityOptions, IdentityOptionsSchema, IdentityService } from "@signet/proto/client/v1/identity_service"
 import { MessengerService } from "@signet/proto/client/v1/messenger_service"
+import { PushEndpointService } from "@signet/proto/client/v1/push_endpoint_service"
 import { type HostInfo, HostInfoSchema } from "@signet/proto/host/v1/host"
 import { createSignet } from "../../core/create-signet.ts"
 import { messagingSession } from "../../core/messaging/signed-in.ts"
@@ -14,9 +17,12 @@ import { ArgumentError } from "./failure.ts"
 import { primitive, random } from "./host.ts"
 import { hostSession } from "./host-session.ts"
 import { defer } from "./invoke.ts"
+import { backupHandlers } from "./methods/backup.ts"
+import { historyHandlers } from "./methods/history.ts"
 import { configFrom, identityHandlers, stateTo } from "./methods/identity.ts"
-import { messengerHandlers } from "./methods/messenger.ts"
+import { type MessengerHolder, messengerHandlers } from "./methods/messenger.ts"
 import { createHolder, emitEvent } from "./methods/messenger-holder.ts"
+import { pushHandlers } from "./methods/push.ts"
 import { lock, storage } from "./storage.ts"
 import { hostWire } from "./wire.ts"
 
@@ -29,6 +35,7 @@ const deferrable: ReadonlySet<number> = new Set([
   primitive.X25519,
   primitive.ED25519_GENERATE,
   primitive.ED25519_SIGN,
+  primitive.ED25519_IMPORT,
   primitive.BOX_SEAL,
   primitive.BOX_OPEN,
   primitive.ARGON2ID,
@@ -58,7 +65,7 @@ function assemble(host: HostInfo, identity: IdentityOptions): Methods {
   if (session !== undefined) {
     // The host signs in: there is no identity client.
     const holder = createHolder({ ...deps, sessionFor: async () => hostSession(session) })
-    return new Map(methodsOf(MessengerService, messengerHandlers(holder)))
+    return new Map(messagingMethods(holder))
   }
   const { appId } = identity
   const signet = createSignet(configFrom(identity), {
@@ -72,9 +79,16 @@ function assemble(host: HostInfo, identity: IdentityOptions): Methods {
     messagingSession(signet.session, { appId, ...(audience !== undefined && { audience }) })
   return new Map([
     ...methodsOf(IdentityService, identityHandlers(signet, identity)),
-    ...methodsOf(MessengerService, messengerHandlers(createHolder({ ...deps, sessionFor }))),
+    ...messagingMethods(createHolder({ ...deps, sessionFor })),
   ])
 }
+
+const messagingMethods = (holder: MessengerHolder) => [
+  ...methodsOf(MessengerService, messengerHandlers(holder)),
+  ...methodsOf(BackupService, backupHandlers(holder)),
+  ...methodsOf(HistoryService, historyHandlers(holder)),
+  ...methodsOf(PushEndpointService, pushHandlers(holder)),
+]
 
 const signet = {
   /** Starts the core, once. Answers as the call 0. */
@@ -85,7 +99,7 @@ const signet = {
       return new Uint8Array()
     })
   },
-  /** Calls a method of IdentityService or MessengerService. */
+  /** Calls a method of a service, by `Service/Method`. */
   call(id: number, method: string, request: Uint8Array): void {
     void answer(id, async () => {
       if (methods === undefined) throw new ArgumentError("the core has not started")

@@ -18,6 +18,7 @@ import {
   type StoreOp,
   StoreOp_Kind,
 } from "@signet/proto/host/v1/host"
+import { stretchPassphrase } from "../../core/passphrase-key.ts"
 import type { Performing } from "../wasm/platform.ts"
 import { type Boxes, boxFailureOf } from "./boxes.ts"
 import { performHttp } from "./http.ts"
@@ -167,9 +168,18 @@ async function inBoxes(boxes: Boxes, effect: Effect["effect"]): Promise<Result |
 }
 
 async function deferred(boxes: Boxes, call: PrimitiveCall): Promise<{ bytes?: Uint8Array<ArrayBuffer> }> {
+  if (call.primitive === Primitive.ARGON2ID) return { bytes: await stretched(call) }
   if (call.primitive !== Primitive.BOX_SEAL && call.primitive !== Primitive.BOX_OPEN) return {}
   const bytes = await boxes.run(call)
   return bytes === undefined ? {} : { bytes: new Uint8Array(bytes) }
+}
+
+async function stretched({ bytes, numbers }: PrimitiveCall): Promise<Uint8Array<ArrayBuffer>> {
+  const [passphrase = new Uint8Array(), salt = new Uint8Array()] = bytes
+  const [memoryKiB = 0, passes = 0, lanes = 0] = numbers
+  return new Uint8Array(
+    await stretchPassphrase(new TextDecoder().decode(passphrase), { memoryKiB, passes, lanes }, salt),
+  )
 }
 
 function scopeFrom(scope: BoxScope | undefined): SecretScope {

@@ -74,7 +74,7 @@ export function nodePlatform(options: Omit<NodeCoreOptions, "wasm" | "bytecode">
       ...{ version: 1, platform: `node-${platform()}`, boxBackend: backend, boxVersion: version },
       ...{ boxHardware: hardware, boxDeviceBound: deviceBound, boxPersistent: persistent },
       storePersistent: store.durability !== "memory",
-      deferred: [Primitive.BOX_SEAL, Primitive.BOX_OPEN],
+      deferred: [Primitive.BOX_SEAL, Primitive.BOX_OPEN, Primitive.ARGON2ID],
     }),
     identity,
     close: effects.close,

@@ -1,8 +1,22 @@
 // @signet/client-web/messaging/push: pushes of a browser to the app's service worker.
 import type { Messenger } from "@signet/client/messaging"
-import { deletePushEndpoint, pushSettings, setPushEndpoint } from "@signet/client/messaging/push"
+import type * as portable from "@signet/client/messaging/push"
+import { isRemote } from "../../core/messaging/remote/opened-remotes.ts"
 
-export * from "@signet/client/messaging/push"
+export type { PushEndpoint, PushSettings } from "@signet/client/messaging/push"
+
+/** The functions for the core that a messenger runs in, loaded on demand. */
+const pushesOf = (messenger: Messenger): Promise<typeof portable> =>
+  isRemote(messenger) ? import("../../core/messaging/remote/push.ts") : import("@signet/client/messaging/push")
+
+export const pushSettings: typeof portable.pushSettings = async (messenger) =>
+  (await pushesOf(messenger)).pushSettings(messenger)
+
+export const setPushEndpoint: typeof portable.setPushEndpoint = async (...given) =>
+  (await pushesOf(given[0])).setPushEndpoint(...given)
+
+export const deletePushEndpoint: typeof portable.deletePushEndpoint = async (messenger) =>
+  (await pushesOf(messenger)).deletePushEndpoint(messenger)
 
 /**
  * Subscribes the service worker to pushes of this device. Call it at each start of the app: browsers and operators replace

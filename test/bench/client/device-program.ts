@@ -58,7 +58,7 @@ async function fill(opened: Messenger): Promise<void> {
 
 async function backUp(opened: Messenger): Promise<void> {
   await measured(async () => {
-    const { recoveryKey, bytes } = exportBackup(opened)
+    const { recoveryKey, bytes } = await exportBackup(opened)
     const file = createWriteStream(backupFile)
     for await (const piece of bytes) if (!file.write(piece)) await once(file, "drain")
     file.end()

@@ -253,7 +253,7 @@ window.messenger = {
   },
   async backUp(passphrase) {
     const one = await messenger()
-    const made = passphrase === undefined ? exportBackup(one) : undefined
+    const made = passphrase === undefined ? await exportBackup(one) : undefined
     const bytes = made?.bytes ?? exportBackupWithPassphrase(one, passphrase ?? "", { memoryKiB: 19_456, passes: 2 })
     const secret = made === undefined ? { passphrase: passphrase ?? "" } : { recoveryKey: made.recoveryKey }
     const file: number[] = []

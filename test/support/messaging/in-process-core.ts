@@ -1,11 +1,14 @@
 // The methods of the native core over a messenger of this process: the stories test them without an engine.
 import { create, fromBinary, type MessageInitShape, toBinary } from "@bufbuild/protobuf"
+import { BackupService } from "@signet/proto/client/v1/backup_service"
+import { HistoryService } from "@signet/proto/client/v1/history_service"
 import {
   type ClientEvent,
   ClientEventSchema,
   MessengerService,
   type OpenRequest,
 } from "@signet/proto/client/v1/messenger_service"
+import { PushEndpointService } from "@signet/proto/client/v1/push_endpoint_service"
 import { type Effect, EffectResultSchema, EffectSchema, OutputKind, Primitive } from "@signet/proto/host/v1/host"
 import { MessagingError } from "../../../clients/core/messaging/errors.ts"
 import type { Messenger } from "../../../clients/core/messaging/messenger.ts"
@@ -15,7 +18,12 @@ import { eventTo } from "../../../clients/native/core/convert.ts"
 import { callOf, methodsOf } from "../../../clients/native/core/dispatch.ts"
 import { complete } from "../../../clients/native/core/effects.ts"
 import { failureFrom } from "../../../clients/native/core/failure.ts"
+import { backupHandlers } from "../../../clients/native/core/methods/backup.ts"
+import { historyHandlers } from "../../../clients/native/core/methods/history.ts"
 import { type MessengerHolder, messengerHandlers } from "../../../clients/native/core/methods/messenger.ts"
+
+import { pushHandlers } from "../../../clients/native/core/methods/push.ts"
+import { createStoppable } from "../../../clients/native/core/methods/stoppable.ts"
 
 /** Of all cores of this process, as the effects of their files are. */
 export const files = createFileRegistry()
@@ -59,8 +67,11 @@ export function inProcessCore(open: (request: OpenRequest) => Promise<Messenger>
     for (const listener of [...listeners]) listener(fromBinary(ClientEventSchema, bytes))
   }
   let opened: Messenger | undefined
-  let running: AbortController | undefined
+  const following = createStoppable("Stop")
+  const transfers = createStoppable("StopHistory")
+  const storing = createStoppable("StopStoringBackup")
   const holder: MessengerHolder = {
+    ...{ following, transfers, storing },
     get messenger() {
       if (opened === undefined) throw new MessagingError("CLOSED", "the messenger is not open")
       return opened
@@ -71,19 +82,22 @@ export function inProcessCore(open: (request: OpenRequest) => Promise<Messenger>
       return opened
     },
     async close() {
-      running?.abort()
+      for (const running of [following, transfers, storing]) running.stop()
       await opened?.close?.()
     },
-    async run() {
-      running = new AbortController()
-      await holder.messenger.run(running.signal)
+    onHistoryProgress({ transferId, chunks }) {
+      emit({ case: "historyProgress", value: { transferId, chunks: BigInt(chunks) } })
     },
-    stop: () => running?.abort(),
     onProgress(conversationId, path, done, total) {
       emit({ case: "progress", value: { conversationId, path, doneBytes: BigInt(done), totalBytes: BigInt(total) } })
     },
   }
-  const methods = new Map(methodsOf(MessengerService, messengerHandlers(holder)))
+  const methods = new Map([
+    ...methodsOf(MessengerService, messengerHandlers(holder)),
+    ...methodsOf(BackupService, backupHandlers(holder)),
+    ...methodsOf(HistoryService, historyHandlers(holder)),
+    ...methodsOf(PushEndpointService, pushHandlers(holder)),
+  ])
   return {
     async call(method, request) {
       try {

@@ -24,10 +24,23 @@ export interface ExportedBackup {
  * Writes a backup of this device's history under a new recovery key: timelines with the keys of their attachments, the
  * list of conversations, and the comparisons of other users' keys. It has no key of the device or of a group.
  */
-export function exportBackup(messenger: Messenger): ExportedBackup {
-  const context = contextOf(messenger)
-  const recoveryKey = formatRecoveryKey(context.random.bytes(recoveryKeyBytes))
-  return { recoveryKey, bytes: fileOf(sealedFrames(context, { recoveryKey })) }
+export async function exportBackup(messenger: Messenger): Promise<ExportedBackup> {
+  const recoveryKey = createRecoveryKey(messenger)
+  return { recoveryKey, bytes: exportBackupUnder(messenger, { recoveryKey }) }
+}
+
+/** Creates a recovery key: 32 random bytes as text. */
+export const createRecoveryKey = (messenger: Messenger): string =>
+  formatRecoveryKey(contextOf(messenger).random.bytes(recoveryKeyBytes))
+
+/** Writes a backup under a given secret. @throws RangeError as `exportBackupWithPassphrase` */
+export function exportBackupUnder(
+  messenger: Messenger,
+  secret: BackupSecret,
+  parameters: Partial<Argon2Parameters> = {},
+): AsyncGenerator<Uint8Array, void> {
+  if ("passphrase" in secret) return exportBackupWithPassphrase(messenger, secret.passphrase, parameters)
+  return fileOf(sealedFrames(contextOf(messenger), secret))
 }
 
 /**

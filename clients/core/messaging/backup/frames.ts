@@ -3,14 +3,12 @@ import { concat } from "../crypto/bytes.ts"
 import { MessagingError } from "../errors.ts"
 import { maxChunkBytes, tagBytes } from "./chunks.ts"
 import { damaged } from "./header.ts"
+import { type BackupSource, piecesOf } from "./pieces.ts"
 
 /** The first bytes of every backup. */
 export const magic = utf8("SIGNETBK")
 const lengthBytes = 4
 const maxFrameBytes = maxChunkBytes + tagBytes
-
-/** A file or a network stream, read from its first byte: `file.stream()` in a page, a read stream in Node. */
-export type BackupSource = AsyncIterable<Uint8Array> | Iterable<Uint8Array> | ReadableStream<Uint8Array>
 
 export function frameOf(bytes: Uint8Array): Uint8Array {
   const length = new Uint8Array(lengthBytes)
@@ -44,25 +42,6 @@ export async function* framesIn(source: BackupSource): AsyncGenerator<Uint8Array
 
 export const incomplete = (): MessagingError =>
   new MessagingError("BACKUP_INCOMPLETE", "the backup ends before its last chunk: copy the whole file")
-
-function piecesOf(source: BackupSource): AsyncIterator<Uint8Array> | Iterator<Uint8Array> {
-  // Some browsers do not iterate over a ReadableStream.
-  if ("getReader" in source) return readStream(source)
-  return Symbol.asyncIterator in source ? source[Symbol.asyncIterator]() : source[Symbol.iterator]()
-}
-
-async function* readStream(source: ReadableStream<Uint8Array>): AsyncGenerator<Uint8Array> {
-  const reader = source.getReader()
-  try {
-    for (;;) {
-      const { value, done } = await reader.read()
-      if (done) return
-      yield value
-    }
-  } finally {
-    await reader.cancel()
-  }
-}
 
 interface Reader {
   /** Reads exactly that many bytes into a buffer of their own; undefined at the end. */

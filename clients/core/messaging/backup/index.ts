@@ -4,7 +4,7 @@
 export type { Argon2Parameters } from "../../passphrase-key.ts"
 export type { BackupSecret } from "./chunks.ts"
 export { type ExportedBackup, exportBackup, exportBackupWithPassphrase } from "./export.ts"
-export type { BackupSource } from "./frames.ts"
+export type { BackupSource } from "./pieces.ts"
 export { type BackupSummary, type RestoredBackup, readBackup, restoreBackup } from "./restore.ts"
 export {
   deleteStoredBackup,

@@ -7,8 +7,9 @@ import {
 } from "@signet/proto/client/v1/backup"
 import type { Owner } from "../session.ts"
 import { type BackupKey, type BackupSecret, checkKey, deriveKey } from "./chunks.ts"
-import { type BackupSource, framesIn, incomplete } from "./frames.ts"
+import { framesIn, incomplete } from "./frames.ts"
 import { damaged, headerIn, parseHeader } from "./header.ts"
+import type { BackupSource } from "./pieces.ts"
 
 export type BackupContent = Exclude<BackupChunkV1["content"], { case: undefined }>
 

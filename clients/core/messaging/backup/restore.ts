@@ -1,12 +1,12 @@
 import type { Messenger } from "../messenger.ts"
 import { contextOf } from "../opened-messengers.ts"
 import type { BackupSecret } from "./chunks.ts"
-import type { BackupSource } from "./frames.ts"
 import { damaged } from "./header.ts"
 import { importComparison } from "./import-comparisons.ts"
 import { importHistory } from "./import-history.ts"
 import { ensureNotOutdated, rememberSequence } from "./newest-sequence.ts"
 import { openBackup } from "./open.ts"
+import type { BackupSource } from "./pieces.ts"
 
 /** The contents of a backup, for the app to show before it restores them. */
 export interface BackupSummary {

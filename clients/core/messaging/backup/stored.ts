@@ -13,11 +13,10 @@ import { retrying } from "../history/retrying.ts"
 import type { Messenger } from "../messenger.ts"
 import { contextOf } from "../opened-messengers.ts"
 import type { BackupSecret } from "./chunks.ts"
-import { passphraseDerivation, sealedFrames } from "./export.ts"
+import { createRecoveryKey, passphraseDerivation, sealedFrames } from "./export.ts"
 import { frameOf, magic } from "./frames.ts"
 import { backupIdBytes, damaged, parseHeader } from "./header.ts"
 import { nextSequence, rememberSequence } from "./newest-sequence.ts"
-import { formatRecoveryKey, recoveryKeyBytes } from "./recovery-key.ts"
 
 export interface StoredBackup {
   /** 32 hexadecimal digits. */
@@ -46,9 +45,8 @@ export async function storeBackup(
   messenger: Messenger,
   { recoveryKey, signal }: StoreOptions = {},
 ): Promise<{ readonly recoveryKey: string }> {
-  const context = contextOf(messenger)
-  const secret = { recoveryKey: recoveryKey ?? formatRecoveryKey(context.random.bytes(recoveryKeyBytes)) }
-  await store(context, secret, { signal })
+  const secret = { recoveryKey: recoveryKey ?? createRecoveryKey(messenger) }
+  await store(contextOf(messenger), secret, { signal })
   return secret
 }
 

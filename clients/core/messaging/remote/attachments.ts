@@ -2,6 +2,7 @@ import { type OpenedAttachment, type ReadOptions, rangeOf, streamOf } from "../a
 import { MessagingError } from "../errors.ts"
 import type { CoreCalls } from "./core.ts"
 import type { FileRegistry } from "./files.ts"
+import { writtenBy } from "./written-by.ts"
 
 /** The largest range of one ReadAttachment. */
 const pieceBytes = 1_048_576
@@ -26,7 +27,9 @@ export async function openRemoteAttachment(
   async function* pieces(options: ReadOptions): AsyncGenerator<Uint8Array> {
     const { signal } = options
     const { from, to } = rangeOf(options, size)
-    const source = to === size && (from < to || from === 0) ? saved(calls, files, place, from) : ranges(from, to)
+    const isRest = to === size && (from < to || from === 0)
+    const save = async (path: string) => calls.saveAttachment({ ...place, path, from: BigInt(from) })
+    const source = isRest ? writtenBy(files, save) : ranges(from, to)
     signal?.throwIfAborted()
     for await (const piece of source) {
       yield piece
@@ -55,59 +58,5 @@ export async function openRemoteAttachment(
       }
       return bytes
     },
-  }
-}
-
-interface Part {
-  readonly bytes: Uint8Array
-  taken(): void
-  drop(): void
-}
-
-/** The bytes from an offset to the end, as the core writes them. The core waits until each part is read. */
-async function* saved(
-  calls: CoreCalls,
-  files: FileRegistry,
-  place: { readonly conversationId: string; readonly seq: bigint },
-  from: number,
-): AsyncGenerator<Uint8Array> {
-  // The core writes one part at a time.
-  let part: Part | undefined
-  let end: { readonly error?: unknown } | undefined
-  let wake = () => {}
-  const { path, withdraw } = files.receive(
-    (bytes) =>
-      new Promise((taken, reject) => {
-        part = { bytes, taken, drop: () => reject(new Error("the reader has left")) }
-        wake()
-      }),
-  )
-  const ended = (how: { readonly error?: unknown }) => {
-    end = how
-    wake()
-  }
-  calls.saveAttachment({ ...place, path, from: BigInt(from) }).then(
-    () => ended({}),
-    (error: unknown) => ended({ error }),
-  )
-  try {
-    for (;;) {
-      const waiting: Part | undefined = part
-      if (waiting !== undefined) {
-        yield waiting.bytes
-        part = undefined
-        waiting.taken()
-      } else if (end !== undefined) {
-        if ("error" in end) throw end.error
-        return
-      } else {
-        await new Promise<void>((resolve) => {
-          wake = resolve
-        })
-      }
-    }
-  } finally {
-    withdraw()
-    part?.drop()
   }
 }

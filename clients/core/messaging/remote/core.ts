@@ -3,7 +3,7 @@ import { type Client, createClient, type Transport } from "@connectrpc/connect"
 import type { ClientFailure } from "@signet/proto/client/v1/identity_service"
 import type { ClientEvent, MessengerService } from "@signet/proto/client/v1/messenger_service"
 
-/** A core in another VM, thread or process, called with the messages of signet.client.v1. */
+/** A messenger in another VM, thread or process, called with the messages of the services of signet.client.v1. */
 export interface RemoteCore {
   /**
    * Calls a method by its name, such as `MessengerService/Send`.
@@ -32,7 +32,7 @@ export class CoreError extends Error {
 
 export type CoreCalls = Client<typeof MessengerService>
 
-/** The calls of a service with typed messages. @param toError Maps each rejection. */
+/** The calls of a service of a core with typed messages. @param toError Maps each rejection. */
 export function callsOf<Service extends DescService>(
   core: Pick<RemoteCore, "call">,
   service: Service,

@@ -27,6 +27,7 @@ import {
   verificationOf,
   verificationStatusOf,
 } from "./from-messages.ts"
+import { rememberRemote } from "./opened-remotes.ts"
 import { createRunning } from "./running.ts"
 
 export interface RemoteOptions extends Pick<MessengerOptions, "whenKeysChange"> {
@@ -35,6 +36,8 @@ export interface RemoteOptions extends Pick<MessengerOptions, "whenKeysChange"> 
   readonly audience?: string
   /** The registry whose names the core's host resolves. */
   readonly files: FileRegistry
+  /** Called once the messenger has closed, or has destroyed its data. */
+  readonly afterClose?: () => Promise<void>
 }
 
 /**
@@ -43,13 +46,10 @@ export interface RemoteOptions extends Pick<MessengerOptions, "whenKeysChange"> 
  * @throws MessagingError, SecretBoxError as the messenger of the platform
  */
 export async function openRemoteMessenger(core: RemoteCore, options: RemoteOptions): Promise<Messenger> {
-  const { messaging, files, audience = "", whenKeysChange = "warn" } = options
+  const { messaging, files, audience = "", whenKeysChange = "warn", afterClose = async () => undefined } = options
   let isClosed = false
-  const calls = callsOf(
-    whileOpen(core, () => isClosed),
-    MessengerService,
-    toMessengerError,
-  )
+  const open = whileOpen(core, () => isClosed)
+  const calls = callsOf(open, MessengerService, toMessengerError)
   const events = createEvents()
   /** Listeners of transfers, by the path of their file. */
   const transfers = new Map<string, (done: number, total: number) => void>()
@@ -78,7 +78,7 @@ export async function openRemoteMessenger(core: RemoteCore, options: RemoteOptio
   let { deviceId } = opened
   const running = createRunning(calls)
 
-  return {
+  const messenger: Messenger = {
     get deviceId() {
       return deviceId
     },
@@ -100,14 +100,17 @@ export async function openRemoteMessenger(core: RemoteCore, options: RemoteOptio
       if (confirm !== "destroy everything on this device") throw new TypeError("not confirmed")
       await calls.destroyLocalState({ confirm })
       closeHere()
+      await afterClose()
     },
     async close() {
       if (isClosed) return
       const closing = calls.close({})
       closeHere()
-      await closing
+      await closing.finally(afterClose)
     },
   }
+  rememberRemote(messenger, { core: open, files })
+  return messenger
 }
 
 /** After its close, a core is not called. */

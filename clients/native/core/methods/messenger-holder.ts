@@ -16,6 +16,7 @@ import { createHostStore, type HostStoreOptions } from "../store.ts"
 import { createSuite } from "../suite.ts"
 import { hostWire } from "../wire.ts"
 import type { MessengerHolder } from "./messenger.ts"
+import { createStoppable } from "./stoppable.ts"
 
 interface HolderDeps {
   /** The sign-in of the messenger. @param audience Undefined for the auth service's own. */
@@ -31,7 +32,9 @@ export function createHolder(deps: HolderDeps): MessengerHolder {
   const { box } = deps
   let opened: Messenger | undefined
   let isOpening = false
-  let running: AbortController | undefined
+  const following = createStoppable("Stop")
+  const transfers = createStoppable("StopHistory")
+  const storing = createStoppable("StopStoringBackup")
   let isProven = false
 
   /** The engine's self-test takes 130 ms in an interpreter, and proves the same for every messenger of this core. */
@@ -64,6 +67,7 @@ export function createHolder(deps: HolderDeps): MessengerHolder {
   }
 
   return {
+    ...{ following, transfers, storing },
     get messenger() {
       if (opened === undefined) throw new MessagingError("CLOSED", "the messenger is not open: call Open")
       return opened
@@ -83,23 +87,13 @@ export function createHolder(deps: HolderDeps): MessengerHolder {
       }
     },
     async close() {
-      running?.abort()
+      for (const running of [following, transfers, storing]) running.stop()
       const closing = opened
       opened = undefined
       await closing?.close()
     },
-    async run() {
-      const messenger = this.messenger
-      if (running !== undefined) throw new ArgumentError("the messenger runs already: call Stop before")
-      running = new AbortController()
-      try {
-        await messenger.run(running.signal)
-      } finally {
-        running = undefined
-      }
-    },
-    stop() {
-      running?.abort()
+    onHistoryProgress({ transferId, chunks }) {
+      emitEvent({ case: "historyProgress", value: { transferId, chunks: BigInt(chunks) } })
     },
     onProgress(conversationId, path, done, total) {
       const value = { conversationId, path, doneBytes: BigInt(done), totalBytes: BigInt(total) }

@@ -3,10 +3,12 @@ import { fromBinary } from "@bufbuild/protobuf"
 import type { IncomingEnvelope, Messenger } from "@signet/client/messaging"
 import { Incoming, type MessengerService, type OpenRequest } from "@signet/proto/client/v1/messenger_service"
 import { EnvelopeSchema } from "@signet/proto/messaging/v1/records"
+import type { HistoryProgress } from "../../../core/messaging/history/index.ts"
 import { conversationTo, entryTo, verificationTo } from "../convert.ts"
 import { ArgumentError } from "../failure.ts"
 import { openFile, writeFile } from "../files.ts"
 import type { Handlers } from "./handlers.ts"
+import type { Stoppable } from "./stoppable.ts"
 
 /** The messenger of the core, of which at most one is open. */
 export interface MessengerHolder {
@@ -14,9 +16,12 @@ export interface MessengerHolder {
   readonly messenger: Messenger
   open(request: OpenRequest): Promise<Messenger>
   close(): Promise<void>
-  run(): Promise<void>
-  stop(): void
+  /** The running Run, RunHistory and StoreBackup. */
+  readonly following: Stoppable
+  readonly transfers: Stoppable
+  readonly storing: Stoppable
   onProgress(conversationId: string, path: string, done: number, total: number): void
+  onHistoryProgress(progress: HistoryProgress): void
 }
 
 const incoming = { processed: Incoming.PROCESSED, replay: Incoming.REPLAY, queued: Incoming.QUEUED } as const
@@ -152,9 +157,9 @@ export function messengerHandlers(holder: MessengerHolder): Handlers<(typeof Mes
     ...attachments(holder),
     ...people(holder),
     sync: () => done(holder.messenger.sync()),
-    run: () => done(holder.run()),
+    run: () => done(holder.following.run((signal) => holder.messenger.run(signal))),
     async stop() {
-      holder.stop()
+      holder.following.stop()
       return {}
     },
     async destroyLocalState({ confirm }) {

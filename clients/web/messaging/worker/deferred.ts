@@ -1,6 +1,7 @@
 import type { MessageInitShape } from "@bufbuild/protobuf"
 import { Primitive, type PrimitiveCall, type PrimitiveResultSchema } from "@signet/proto/host/v1/host"
 import type { Suite } from "../../../core/messaging/crypto/suite.ts"
+import { stretchPassphrase } from "../../../core/passphrase-key.ts"
 import { boxFailureOf, type WorkerBoxes } from "./boxes.ts"
 
 /** The primitives that WebCrypto computes, asynchronously. */
@@ -11,6 +12,8 @@ export const deferredPrimitives: readonly Primitive[] = [
   Primitive.X25519,
   Primitive.ED25519_GENERATE,
   Primitive.ED25519_SIGN,
+  Primitive.ED25519_IMPORT,
+  Primitive.ARGON2ID,
   Primitive.BOX_SEAL,
   Primitive.BOX_OPEN,
 ]
@@ -23,7 +26,7 @@ const nothing = new Uint8Array()
 /** Computes a deferred primitive. An answer without a field refuses. */
 export async function callDeferred(suite: Suite, boxes: WorkerBoxes, call: PrimitiveCall): Promise<Answer> {
   const [a = nothing, b = nothing, c = nothing, d = nothing] = call.bytes
-  const [box] = call.numbers
+  const [box, passes = 0, lanes = 0] = call.numbers
   switch (call.primitive) {
     case Primitive.AES_GCM_SEAL:
       return { bytes: await suite.seal(a, b, c, d) }
@@ -42,6 +45,8 @@ export async function callDeferred(suite: Suite, boxes: WorkerBoxes, call: Primi
     }
     case Primitive.ED25519_SIGN:
       return { bytes: await boxes.signing.sign(boxes.of(box).scope, a, b) }
+    case Primitive.ARGON2ID:
+      return { bytes: await stretchPassphrase(text.decode(a), { memoryKiB: box ?? 0, passes, lanes }, b) }
     case Primitive.BOX_SEAL:
       return orBoxFailure(() => boxes.of(box).sealing.seal(text.decode(a), b))
     case Primitive.BOX_OPEN:
