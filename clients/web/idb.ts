@@ -75,6 +75,15 @@ export async function changeIn<T>(
   return done.value
 }
 
+export async function removeIn(open: () => Promise<IDBDatabase>, range: IDBKeyRange): Promise<void> {
+  const transaction = (await open()).transaction(store, "readwrite", { durability: "strict" })
+  transaction.objectStore(store).delete(range)
+  await new Promise<void>((resolve, reject) => {
+    transaction.oncomplete = () => resolve()
+    transaction.onabort = () => reject(transaction.error ?? new Error("the transaction was aborted"))
+  })
+}
+
 function resultOf<T>(request: IDBRequest<T>): Promise<T> {
   return new Promise((resolve, reject) => {
     request.onsuccess = () => resolve(request.result)

@@ -109,6 +109,54 @@ describe.skipIf(chromiumMissing !== undefined)(title, () => {
     expect(await textsOf(ben, id)).toEqual(all)
     expect(await textsIn(tab, id)).toEqual(all)
   })
+  test("a device of an earlier version moves into the Worker, and both cores are this device at once", async () => {
+    const ben = await messengers.newcomer("ben of a moving device")
+    const context = await newBrowser()
+    const former = await newTab(context, { idToken: await idTokenOf("ann moves"), core: "direct", isFormer: true })
+    const id = await group(former, ben)
+    await send(former, id, "by an earlier version")
+    const device = await former.evaluate(() => window.messenger.deviceId())
+    await former.close()
+    const inWorker = await newTab(context)
+    await send(inWorker, id, "in the Worker")
+    const inPage = await newTab(context, { core: "direct" })
+    await Promise.all([send(inWorker, id, "here"), send(inPage, id, "there")])
+    for (const tab of [inWorker, inPage]) expect(await tab.evaluate(() => window.messenger.deviceId())).toBe(device)
+    await ben.messenger.sync()
+    await ben.messenger.send(id, utf8("from Node"))
+    for (const tab of [inWorker, inPage]) await syncIn(tab)
+    const log = await textsOf(ben, id)
+    expect([log.slice(0, 2), log.slice(2, 4).sort(), log.slice(4)]).toEqual([
+      ...[["by an earlier version", "in the Worker"], ["here", "there"], ["from Node"]],
+    ])
+    for (const tab of [inWorker, inPage]) expect(await textsIn(tab, id)).toEqual(log)
+    expect(await inPage.evaluate(() => window.messenger.stealKeys())).toEqual(Array(2).fill("InvalidAccessError"))
+  })
+
+  test("a tab with an earlier version is closed when a newer one opens the store, and is refused later", async () => {
+    const context = await newBrowser()
+    const former = await context.newPage()
+    await former.goto(app.origin)
+    // It signs in, and does not open a messenger.
+    const change = { idToken: await idTokenOf("ann updates the app"), database: "refused" }
+    expect(await openIn(former, change)).toContain("TypeError")
+    const user = await former.evaluate(() => window.messenger.userId())
+    const name = ["signet-messages", server.app.id, "", user].join(" ")
+    const openFormer = (isFrozen: boolean) =>
+      former.evaluate((given) => window.messenger.openAsFormerTab(...given), [name, isFrozen] as const)
+    await openFormer(isLong)
+    if (isLong) {
+      const tab = await context.newPage()
+      await tab.goto(app.origin)
+      expect(await openIn(tab)).toBe("STORE_UNAVAILABLE")
+      await former.reload()
+      await openFormer(false)
+    }
+    await newTab(context)
+    expect(await former.evaluate(() => window.messenger.formerTabs())).toEqual(["InvalidStateError", "VersionError"])
+    expect(await former.evaluate(() => window.messenger.importFormerKeys())).toEqual([])
+  })
+
   test.runIf(isLong)("a page with a Worker, a page without one and a device in Node are in one group", async () => {
     const ben = await messengers.newcomer("ben with two pages")
     const ann = await newTab(await newBrowser(), { idToken: await idTokenOf("ann in WebAssembly") })
@@ -196,7 +244,7 @@ describe.skipIf(chromiumMissing !== undefined)(title, () => {
     const kept = await tab.evaluate(() => window.messenger.kept())
     expect(kept).toContain(server.app.id)
     expect(kept).not.toMatch(/a plaintext|eyJ/)
-    expect(await tab.evaluate(() => window.messenger.stealKeys())).toEqual(["InvalidAccessError", "NotSupportedError"])
+    expect(await tab.evaluate(() => window.messenger.stealKeys())).toEqual(Array(2).fill("InvalidAccessError"))
     await tab.evaluate(() => window.messenger.close())
     const ended = await tab.evaluate(() => window.ended)
     expect(ended?.isWiped).toBe(true)

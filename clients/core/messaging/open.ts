@@ -9,7 +9,7 @@ import { makeCalls } from "./calls.ts"
 import { deviceIn } from "./checks/credential.ts"
 import type { Context } from "./context.ts"
 import { hex } from "./crypto/bytes.ts"
-import type { Suite } from "./crypto/suite.ts"
+import type { KeyReferences, Suite } from "./crypto/suite.ts"
 import { becomeDevice } from "./device/binding.ts"
 import { openDevice } from "./device/device.ts"
 import { openIssuer } from "./device/issuer.ts"
@@ -30,6 +30,8 @@ import { checkIssuer, openHeader } from "./store/store-header.ts"
 export interface Primitives {
   readonly suite: Suite
   readonly verify: Verify
+  /** The signing keys of a scope, where they are not the suite's. */
+  readonly keysOf?: (scope: SecretScope) => KeyReferences
   /** For tests that open many messengers: skips the engine's self-test. */
   readonly openEngine?: typeof openEngine
   /** Default: 50. */
@@ -72,7 +74,7 @@ export async function openParts(options: MessengerOptions, primitives: Primitive
   const device = await openDevice({
     store,
     rows,
-    suite: primitives.suite,
+    suite: { ...primitives.suite, ...primitives.keysOf?.(scope) },
     issuer,
     platform: options.platform,
     storageClass: storageClassOf(secretBox, store),

@@ -12,6 +12,8 @@ export function defer(operations: ReadonlySet<number>, perform: typeof callLater
   callLater = perform
 }
 
+export const isDeferred = (operation: PrimitiveNumber): boolean => deferred.has(operation)
+
 /** Calls a primitive at once or, if the host defers it, as an effect. */
 export function invoke(operation: PrimitiveNumber, ...args: readonly Argument[]): Value | Promise<Value> {
   return deferred.has(operation) ? callLater(operation, args) : callHost(operation, ...args)

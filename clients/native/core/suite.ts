@@ -11,7 +11,7 @@ import {
   sha256,
   type Value,
 } from "./host.ts"
-import { invoke, whenKnown } from "./invoke.ts"
+import { invoke, isDeferred, whenKnown } from "./invoke.ts"
 
 /**
  * Cipher suite 1 by the host's primitives. Signing keys are references: the key itself stays with the host.
@@ -61,6 +61,14 @@ export function createSuite(signingBox: () => number): Suite {
       const made = bytesOf(primitive.ED25519_GENERATE, 64, signingBox())
       return whenKnown(made, (both) => ({ seed: both.slice(0, 32), publicKey: both.slice(32) }))
     },
+    // Other hosts have had references from the start.
+    ...(isDeferred(primitive.ED25519_IMPORT) && {
+      importSeed(seed: Uint8Array, publicKey: Uint8Array) {
+        checkLength(seed, 32)
+        checkLength(publicKey, 32)
+        return bytesOf(primitive.ED25519_IMPORT, 32, signingBox(), seed, publicKey)
+      },
+    }),
     random,
   }
 }

@@ -1,21 +1,21 @@
-import { createConnectTransport } from "@connectrpc/connect-web"
-import type { MessagingSession, MessengerOptions } from "@signet/client/messaging"
-import { boundedFetch } from "./bounded.ts"
+import type { MessagingSession } from "@signet/client/messaging"
+import { databaseExists } from "./database.ts"
 
 type Owner = Pick<MessagingSession, "appId" | "tenantId" | "userId">
 
-/** The name of the database of a user of this browser. */
+/** The name of the database of a user of this browser. Both cores use it. */
 export const storeNameOf = ({ appId, tenantId = "", userId }: Owner): string =>
   ["signet-messages", appId, tenantId, userId].join(" ")
 
-/**
- * The database of the core in a Worker. Its device is another one than the direct core's, because a core cannot use the
- * other's signing keys.
- */
-export const coreStoreNameOf = (owner: Owner): string => `${storeNameOf(owner)} core`
+/** The name of the database that an earlier version's core in a Worker created for a device of its own. */
+const formerCoreNameOf = (owner: Owner): string => `${storeNameOf(owner)} core`
 
-/** Connect, without cookies. */
-export function connectTo(baseUrl: string): MessengerOptions["transport"] {
-  const withoutCookies: typeof fetch = (input, init) => fetch(input, { ...init, credentials: "omit" })
-  return createConnectTransport({ baseUrl, useBinaryFormat: true, fetch: boundedFetch(withoutCookies) })
+/**
+ * Finds the database of a user. An app that has chosen a core keeps the device of that core; another app keeps the device
+ * that earlier versions opened by default.
+ */
+export async function findStoreName(owner: Owner, core?: "direct" | "wasm"): Promise<string> {
+  const [usual, former] = [storeNameOf(owner), formerCoreNameOf(owner)]
+  if (!(await databaseExists(former))) return usual
+  return core === "wasm" || !(await databaseExists(usual)) ? former : usual
 }

@@ -1,6 +1,6 @@
 import { MessagingError, type MessagingStore, type Op, type Space, type Transacted } from "@signet/client/messaging"
 import { createBroadcast } from "../broadcast.ts"
-import { asMessagingError, openDatabase, resultOf, rows, spaces } from "./database.ts"
+import { asMessagingError, openDatabase, openExisting, resultOf, rows, spaces } from "./database.ts"
 import { inTurn } from "./turns.ts"
 
 /**
@@ -10,10 +10,25 @@ import { inTurn } from "./turns.ts"
  * tabs need no coordination. The browser is asked for persistent storage; `durability` has its answer.
  *
  * @param database The database's name; only this store may use it.
- * @throws MessagingError STATE_NEWER_VERSION, STORE_FULL
+ * @throws MessagingError STATE_NEWER_VERSION, STORE_FULL; STORE_UNAVAILABLE while a frozen tab has an earlier version of
+ *   it open
  */
 export async function openIdbStore(database = "signet-messages"): Promise<MessagingStore> {
-  const db = await openDatabase(database)
+  return storeOver(await openDatabase(database), database)
+}
+
+/**
+ * Opens an existing store for reads, in the version that it has: other tabs keep it open.
+ *
+ * @returns Undefined if there is none.
+ * @throws MessagingError STATE_NEWER_VERSION
+ */
+export async function openExistingIdbStore(database: string): Promise<MessagingStore | undefined> {
+  const db = await openExisting(database)
+  return db && storeOver(db, database)
+}
+
+async function storeOver(db: IDBDatabase, database: string): Promise<MessagingStore> {
   const name = `signet messages ${database}`
   const channel = createBroadcast(name)
   db.onversionchange = () => db.close()

@@ -8,13 +8,14 @@ import { errorOf } from "../../core/messaging/remote/errors.ts"
 import { clientFailureFrom } from "../../core/messaging/remote/failure.ts"
 import { createFileRegistry, type FileRegistry } from "../../core/messaging/remote/files.ts"
 import { openRemoteMessenger } from "../../core/messaging/remote/remote-messenger.ts"
-import { coreStoreNameOf } from "./defaults.ts"
+import { findStoreName } from "./defaults.ts"
 import type { PageAnswers, PageRequest, ToPage, ToWorker } from "./worker/port.ts"
 
 export interface InWorkerOptions {
   readonly messaging: MessagingConfig
   readonly session: MessagingSession
   readonly whenKeysChange?: "warn" | "refuse"
+  readonly core?: "direct" | "wasm"
 }
 
 /**
@@ -23,29 +24,19 @@ export interface InWorkerOptions {
  *
  * @throws MessagingError, SecretBoxError as `createMessenger`
  */
-export async function openInWorker({ messaging, session, whenKeysChange }: InWorkerOptions): Promise<Messenger> {
+export async function openInWorker({ messaging, session, whenKeysChange, core }: InWorkerOptions): Promise<Messenger> {
   // Only a page can ask: the Worker's store reads the answer.
   await navigator.storage?.persist?.().catch(() => false)
   const files = createFileRegistry()
   const worker = startWorker((request) => answer(request, session, files))
   try {
     const { appId, tenantId, userId } = session
-    await worker.start({ appId, tenantId, userId, baseUrl: messaging.baseUrl, database: coreStoreNameOf(session) })
-    const messenger = await openRemoteMessenger(worker.core, {
-      ...{ messaging, files },
+    const database = await findStoreName(session, core)
+    await worker.start({ appId, tenantId, userId, baseUrl: messaging.baseUrl, database })
+    return await openRemoteMessenger(worker.core, {
+      ...{ messaging, files, afterClose: worker.end },
       ...(whenKeysChange && { whenKeysChange }),
     })
-    return {
-      ...messenger,
-      get deviceId() {
-        return messenger.deviceId
-      },
-      async destroyLocalState(confirm) {
-        await messenger.destroyLocalState(confirm)
-        await worker.end()
-      },
-      close: () => messenger.close().finally(() => worker.end()),
-    }
   } catch (error) {
     await worker.end()
     throw error

@@ -12,6 +12,10 @@ import {
 } from "@signet/client-web/messaging/backup"
 import { grantHistoryByQr, requestHistoryByQr, runHistory } from "@signet/client-web/messaging/history"
 
+import { ed25519PublicKey } from "../../../clients/core/messaging/crypto/web-suite.ts"
+import { storeNameOf } from "../../../clients/web/messaging/defaults.ts"
+import { createSigningKeys } from "../../../clients/web/messaging/signing-keys.ts"
+
 export interface MessengerSettings {
   readonly appId: string
   readonly authUrl: string
@@ -23,6 +27,8 @@ export interface MessengerSettings {
   readonly idToken?: string
   /** Another database than the user's own. */
   readonly database?: string
+  /** Writes the user's own database as earlier versions did: with the seeds of signing keys in the sealed rows. */
+  readonly isFormer?: boolean
   /** How messaging is called. Default: Connect. */
   readonly wire?: "grpc-web"
   /** Follows the service's hints, as an app does. */
@@ -60,6 +66,11 @@ export interface MessengerPage {
   heard(conversationId: string): string[]
   /** Everything that scripts read of this origin, as text. */
   kept(): Promise<string>
+  /** Keeps the user's database open as a tab with an earlier version does. Returns the reasons of its later calls. */
+  openAsFormerTab(name: string, isFrozen: boolean): Promise<void>
+  formerTabs(): Promise<string[]>
+  /** Imports keys as earlier versions stored them. Returns the differences. */
+  importFormerKeys(): Promise<string[]>
   /** What a script gets that would take the keys along. */
   stealKeys(): Promise<string[]>
   databases(): Promise<string[]>
@@ -131,7 +142,8 @@ window.messenger = {
         const accessToken = await session.accessToken()
         return { messaging, appId, userId: session.userId, accessToken }
       }
-      const store = database === undefined ? {} : { store: await openIdbStore(database) }
+      const name = settings.isFormer ? storeNameOf(session) : database
+      const store = name === undefined ? {} : { store: await openIdbStore(name) }
       const transport = settings.wire === undefined ? {} : { transport: grpcWeb({ baseUrl: messagingUrl }) }
       const core = settings.core === undefined ? {} : { core: settings.core }
       opened = await createMessenger({ messaging, session, ...store, ...transport, ...core })
@@ -182,14 +194,38 @@ window.messenger = {
     }
     return JSON.stringify([rows, { ...localStorage }, { ...sessionStorage }, document.cookie], shown)
   },
+  async openAsFormerTab(name, isFrozen) {
+    const request = indexedDB.open(name, 1)
+    request.onupgradeneeded = () => {
+      for (const table of ["space", "sealed"]) request.result.createObjectStore(table)
+    }
+    const database = await resultOf(request)
+    if (!isFrozen) database.onversionchange = () => database.close()
+    formerTabs.push({ name, database })
+  },
+  async formerTabs() {
+    const failures = formerTabs.flatMap(({ name, database }) => [
+      (async () => database.transaction(["space", "sealed"], "readwrite").abort())(),
+      resultOf(indexedDB.open(name, 1)),
+    ])
+    return Promise.all(
+      failures.map((failure) =>
+        failure.then(
+          () => "none",
+          (error: unknown) => String(Object(error).name),
+        ),
+      ),
+    )
+  },
+  importFormerKeys,
   async stealKeys() {
     const rows = await rowsOf("signet-keys")
     const keys = rows.flatMap((row): { key: CryptoKey }[] => Object(row).keys)
-    const roots = (await names()).includes("signet-signing-keys") ? await rowsOf("signet-signing-keys") : []
-    keys.push(...roots.map((root) => ({ key: root as CryptoKey })))
+    const found = (await names()).includes("signet-signing-keys") ? await rowsOf("signet-signing-keys") : []
+    const signing = found.map((key) => ({ key: key as CryptoKey, format: "pkcs8" as const }))
     return Promise.all(
-      keys.map(({ key }) =>
-        crypto.subtle.exportKey("raw", key).then(
+      [...keys.map(({ key }) => ({ key, format: "raw" as const })), ...signing].map(({ key, format }) =>
+        crypto.subtle.exportKey(format, key).then(
           () => "taken",
           (error: unknown) => String(Object(error).name),
         ),
@@ -283,6 +319,43 @@ window.messenger = {
   requestHistory: async () => (await requestHistoryByQr(await messenger())).qr,
   grantHistory: async (qr) => grantHistoryByQr(await messenger(), qr),
   runHistory: async () => runHistory(await messenger()),
+}
+
+const formerTabs: { readonly name: string; readonly database: IDBDatabase }[] = []
+
+async function importFormerKeys(): Promise<string[]> {
+  const scope = { app: "app_1", user: "prn_1", device: "former" }
+  const keys = createSigningKeys("former-signing-keys")
+  const seed = crypto.getRandomValues(new Uint8Array(32))
+  const differences: string[] = []
+  const check = async (what: string, given: Uint8Array, publicKey: Uint8Array) => {
+    const reference = await keys.importSeed(scope, given, publicKey)
+    const again = await keys.importSeed(scope, given, publicKey)
+    const known = await keys.importSeed(scope, reference, publicKey)
+    if (String(reference) !== String(again) || String(reference) !== String(known)) differences.push(`${what} twice`)
+    const message = new TextEncoder().encode("signed")
+    const key = await crypto.subtle.importKey("raw", new Uint8Array(publicKey), "Ed25519", false, ["verify"])
+    const signature = new Uint8Array(await keys.sign(scope, reference, message))
+    if (!(await crypto.subtle.verify("Ed25519", key, signature, message))) differences.push(what)
+  }
+  await check("a seed", seed, ed25519PublicKey(seed))
+  // An earlier version derived the key of a reference from a root.
+  const lost = crypto.getRandomValues(new Uint8Array(32))
+  if ((await reasonOf(keys.importSeed(scope, lost, ed25519PublicKey(seed)))) !== "KEY_MISSING")
+    differences.push("no root")
+  const root = await crypto.subtle.importKey("raw", new Uint8Array(32), "HKDF", false, ["deriveBits"])
+  const database = await resultOf(indexedDB.open("former-signing-keys"))
+  const at = database.transaction("kept", "readwrite").objectStore("kept")
+  await resultOf(at.put(root, JSON.stringify([null, scope.app, scope.user, scope.device])))
+  const info = new TextEncoder().encode("signet signing key v1")
+  const parameters = { name: "HKDF", hash: "SHA-256", salt: lost, info }
+  const derived = new Uint8Array(await crypto.subtle.deriveBits(parameters, root, 256))
+  await check("a derived key", lost, ed25519PublicKey(derived))
+  await keys.destroy(scope)
+  const left = database.transaction("kept").objectStore("kept").count()
+  if ((await resultOf(left)) !== 0) differences.push("destroyed keys")
+  database.close()
+  return differences
 }
 
 /** A file whose bytes differ from their neighbours. */

@@ -35,5 +35,15 @@ export interface Suite {
   verify(publicKey: Uint8Array, message: Uint8Array, signature: Uint8Array): Eventually<boolean>
   /** A new Ed25519 seed and its public key, 32 bytes each. */
   signatureKeyPair(): Eventually<{ readonly seed: Uint8Array; readonly publicKey: Uint8Array }>
+  /**
+   * Stores the key of a seed, or of `signatureKeyPair`, outside the rows. Present where `sign` and `signatureKeyPair` have
+   * references instead of seeds. Repeated calls have the same result.
+   *
+   * @returns The key's reference.
+   */
+  importSeed?(seed: Uint8Array, publicKey: Uint8Array): Eventually<Uint8Array>
   random(length: number): Uint8Array
 }
+
+/** Signing keys that the platform stores, and that the rows of a device refer to. */
+export type KeyReferences = Required<Pick<Suite, "sign" | "signatureKeyPair" | "importSeed">>

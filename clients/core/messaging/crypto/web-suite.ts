@@ -30,21 +30,35 @@ function fromBase64Url(text: string): Uint8Array {
 /** The public key of an Ed25519 seed. */
 export const ed25519PublicKey = (seed: Uint8Array): Uint8Array => ed25519.getPublicKey(seed)
 
+export type Sign = (message: Uint8Array) => Promise<Uint8Array>
+
 /**
  * Imports an Ed25519 seed as a non-extractable key, or keeps a copy where the browser has no Ed25519.
  *
- * @returns Signs with the key. The caller may wipe the seed.
+ * @returns Signs with the key; `key` is missing in such a browser. The caller may wipe the seed.
  */
 export async function importSigner(
   seed: Uint8Array,
   subtle: SubtleCrypto = globalThis.crypto.subtle,
-): Promise<(message: Uint8Array) => Promise<Uint8Array>> {
+): Promise<{ readonly sign: Sign; readonly key: CryptoKey } | { readonly sign: Sign }> {
   const key = await subtle.importKey("pkcs8", pkcs8(0x70, seed), "Ed25519", false, ["sign"]).catch(() => undefined)
   if (key !== undefined) {
-    return async (message) => new Uint8Array(await subtle.sign("Ed25519", key, owned(message)))
+    return { key, sign: async (message) => new Uint8Array(await subtle.sign("Ed25519", key, owned(message))) }
   }
   const copy = seed.slice()
-  return async (message) => ed25519.sign(message, copy)
+  return { sign: async (message) => ed25519.sign(message, copy) }
+}
+
+/** A new signing key: one that is not extractable, or a seed where the browser has no Ed25519. */
+export async function signingKeyPair(
+  subtle: SubtleCrypto = globalThis.crypto.subtle,
+): Promise<{ readonly publicKey: Uint8Array } & ({ readonly key: CryptoKey } | { readonly seed: Uint8Array })> {
+  const pair = await subtle.generateKey("Ed25519", false, ["sign", "verify"]).catch(() => undefined)
+  if (pair !== undefined && "privateKey" in pair) {
+    return { key: pair.privateKey, publicKey: new Uint8Array(await subtle.exportKey("raw", pair.publicKey)) }
+  }
+  const seed = globalThis.crypto.getRandomValues(new Uint8Array(32))
+  return { seed, publicKey: ed25519.getPublicKey(seed) }
 }
 
 /** The curves that this browser supports. noble computes the others. */

@@ -33,13 +33,12 @@ export interface StoredDevice {
   newKey(): Promise<IdentityKey>
 }
 
-export async function openStoredDevice({
-  store,
-  rows,
-  suite,
-}: Storage & { readonly suite: Suite }): Promise<StoredDevice> {
+type Deps = Storage & { readonly suite: Suite }
+
+export async function openStoredDevice({ store, rows, suite }: Deps): Promise<StoredDevice> {
   let record: DeviceRecord | undefined
   const signers = new Map<string, Signer>()
+  const hasReferences = suite.importSeed !== undefined
 
   const device: StoredDevice = {
     get record() {
@@ -55,8 +54,9 @@ export async function openStoredDevice({
       const { generation, values } = await store.read(deviceSpace, [place])
       const [sealed] = values
       record = sealed && (await rows.read(place, DeviceRecordSchema, sealed))
+      const sign = record?.hasKeyReferences && suite.importSeed === undefined ? refuseReference : suite.sign
       for (const { seed, publicKey } of signingKeysOf(record)) {
-        signers.set(hex(publicKey), (message) => suite.sign(seed, message))
+        signers.set(hex(publicKey), (message) => sign(seed, message))
       }
       return generation
     },
@@ -64,8 +64,9 @@ export async function openStoredDevice({
       for (;;) {
         const generation = await device.load()
         const before = record ?? create(DeviceRecordSchema)
-        const after = next(before)
-        if (after === before) return before
+        const changed = next(before)
+        if (changed === before) return before
+        const after = create(DeviceRecordSchema, { ...changed, hasKeyReferences: hasReferences })
         const op = await rows.put(place, DeviceRecordSchema, after)
         const done = await store.transact(deviceSpace, generation, [op])
         if (done !== "ok") continue
@@ -91,9 +92,41 @@ export async function openStoredDevice({
     signerOf: (publicKey) => signers.get(hex(publicKey)),
     async newKey() {
       const { seed, publicKey } = await suite.signatureKeyPair()
-      return create(IdentityKeySchema, { seed, publicKey })
+      return create(IdentityKeySchema, { seed: (await suite.importSeed?.(seed, publicKey)) ?? seed, publicKey })
     },
   }
   await device.load()
+  await importSeeds(device, { store, rows, suite })
   return device
+}
+
+/**
+ * Replaces the seeds of an earlier version by references. The keys are stored before the record, which changes as a whole:
+ * an interrupted call is repeated by the next opening.
+ */
+async function importSeeds(device: StoredDevice, { store, rows, suite }: Deps): Promise<void> {
+  const { importSeed } = suite
+  if (importSeed === undefined) return
+  for (;;) {
+    const generation = await device.load()
+    const { record } = device
+    if (record === undefined || record.hasKeyReferences) return
+    const imported = async ({ seed, publicKey }: IdentityKey) =>
+      create(IdentityKeySchema, { seed: await importSeed(seed, publicKey), publicKey })
+    const { $typeName: _, key, nextKey, formerKeys, ...kept } = record
+    const after = {
+      ...kept,
+      ...(key && { key: await imported(key) }),
+      ...(nextKey && { nextKey: await imported(nextKey) }),
+      formerKeys: await Promise.all(formerKeys.map(imported)),
+      hasKeyReferences: true,
+    }
+    const op = await rows.put(place, DeviceRecordSchema, after)
+    await store.transact(deviceSpace, generation, [op])
+    for (const { seed } of allKeysOf(record)) seed.fill(0)
+  }
+}
+
+const refuseReference: Suite["sign"] = () => {
+  throw new MessagingError("SECURE_STORE_CHANGED", "the platform's own createMessenger has stored this device's keys")
 }

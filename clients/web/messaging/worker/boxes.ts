@@ -1,7 +1,7 @@
 import { type HeldBox, isSecretBoxError, type SecretBox, SecretBoxError, type SecretScope } from "@signet/client"
 import { BoxFailure, type BoxScope } from "@signet/proto/host/v1/host"
 import { createWebSecretBox } from "../../secret-box.ts"
-import { createSigningKeys, type SigningKeys } from "./signing-keys.ts"
+import { createSigningKeys, type SigningKeys } from "../signing-keys.ts"
 
 /** The keys of one scope. */
 export interface WorkerBox {
@@ -27,7 +27,6 @@ export function createWorkerBoxes(box: SecretBox = createWebSecretBox(), signing
     async hold(given, create) {
       const scope = scopeOf(given)
       if (create) await box.createKey(scope)
-      if (create) await signing.createRoot(scope)
       const sealing = box.hold?.(scope)
       if (sealing === undefined) throw new SecretBoxError("SECURE_STORE_UNAVAILABLE", "the box holds no keys")
       last += 1

@@ -43,6 +43,8 @@ export async function callDeferred(suite: Suite, boxes: WorkerBoxes, call: Primi
       both.set(publicKey, reference.length)
       return { bytes: both }
     }
+    case Primitive.ED25519_IMPORT:
+      return { bytes: await boxes.signing.importSeed(boxes.of(box).scope, a, b) }
     case Primitive.ED25519_SIGN:
       return { bytes: await boxes.signing.sign(boxes.of(box).scope, a, b) }
     case Primitive.ARGON2ID:

@@ -2159,7 +2159,7 @@ export const Primitive = {
 
   /**
    * (box: number) -> 64 bytes: the reference of a new Ed25519 key, and its public key. The private key never enters the
-   * core: it is derived from the reference and a signing root, which the host keeps with the keys of the box's scope.
+   * core: the host stores it, or derives it from the reference and a signing root of the box's scope.
    *
    * @generated from enum value: ED25519_GENERATE = 11;
    */
@@ -2282,9 +2282,9 @@ export const Primitive = {
   BOX_FORGET: 27,
 
   /**
-   * (box: number, seed of 32 bytes, public key of 32 bytes) -> 32 bytes: the reference of the key, which the host stores in
-   * a form that it does not export. The bytes themselves if the seed has another public key: they are a reference then.
-   * Equal seeds give equal references. Nothing on a host whose stores never had seeds.
+   * (box: number, seed or reference of 32 bytes, public key of 32 bytes) -> 32 bytes: the reference of the key, which the
+   * host stores in a form that it does not export. A seed is of an earlier version's rows. Equal keys have equal references.
+   * The core calls it only if HostInfo.deferred has it: then the host has a generated key in memory only until this call.
    *
    * @generated from enum value: ED25519_IMPORT = 28;
    */
