@@ -1,6 +1,9 @@
 // Builds the console's pages: hashed scripts and styles, and two HTML documents without inline script.
+import { createHash } from "node:crypto"
+import { readFileSync } from "node:fs"
 import { join } from "node:path"
-import { build } from "esbuild"
+import { build, type Plugin } from "esbuild"
+import { buildWorker } from "../packages/worker.ts"
 import { webContract } from "./web-contract.ts"
 
 const folder = join(import.meta.dirname, "../../clients/console")
@@ -19,6 +22,7 @@ const pages: readonly Page[] = [
 
 /** @returns The files by name. A page names its files by the hash of their content, so that browsers can keep them. */
 export async function buildConsole(): Promise<ReadonlyMap<string, Uint8Array>> {
+  const worker = await workerFiles()
   const { outputFiles, metafile } = await build({
     absWorkingDir: folder,
     entryPoints: [...pages.map(({ entry }) => entry), "console.css"],
@@ -34,12 +38,13 @@ export async function buildConsole(): Promise<ReadonlyMap<string, Uint8Array>> {
     minify: true,
     legalComments: "none",
     define: { "process.env.NODE_ENV": '"production"' },
-    plugins: [webContract()],
+    plugins: [webContract(), withWorker([...worker.keys()].find((name) => name.endsWith(".js")) ?? "")],
     metafile: true,
     write: false,
     logLevel: "warning",
   })
   const files = new Map<string, Uint8Array>(outputFiles.map(({ path, contents }) => [nameOf(path), contents]))
+  for (const [name, contents] of worker) files.set(name, contents)
   const outputOf = (entry: string): string => {
     const found = Object.entries(metafile.outputs).find(([, output]) => output.entryPoint === entry)
     if (found === undefined) throw new Error(`esbuild wrote nothing for ${entry}`)
@@ -55,6 +60,40 @@ export async function buildConsole(): Promise<ReadonlyMap<string, Uint8Array>> {
   }
   return files
 }
+
+/** The files of the messenger's Worker, by the hash of their content. Its script names the others. */
+async function workerFiles(): Promise<ReadonlyMap<string, Uint8Array>> {
+  const { "worker.js": script = new Uint8Array(), ...others } = Object.fromEntries(await buildWorker())
+  const files = new Map<string, Uint8Array>()
+  let text = new TextDecoder().decode(script).replace(/\n?\/\/# sourceMappingURL=.*\s*$/, "")
+  for (const [name, contents] of Object.entries(others)) {
+    if (name.endsWith(".map")) continue
+    const named = hashed(name, contents)
+    if (!text.includes(`"./${name}"`)) throw new Error(`the Worker's script does not load ${name}`)
+    text = text.replace(`"./${name}"`, `"./${named}"`)
+    files.set(named, contents)
+  }
+  const contents = new TextEncoder().encode(text)
+  return files.set(hashed("worker.js", contents), contents)
+}
+
+function hashed(name: string, contents: Uint8Array): string {
+  const hash = createHash("sha256").update(contents).digest("hex").slice(0, 8).toUpperCase()
+  return name.replace(".", `-${hash}.`)
+}
+
+/** The page's script loads the Worker by its hashed name, which is part of the script's own hash. */
+const withWorker = (script: string): Plugin => ({
+  name: "the messenger's Worker",
+  setup({ onLoad }) {
+    onLoad({ filter: /open-in-worker\.ts$/ }, ({ path }) => {
+      const source = readFileSync(path, "utf8")
+      const named = source.replace("./worker/worker.js", `./${script}`)
+      if (named === source) throw new Error(`${path} loads no Worker`)
+      return { contents: named, loader: "ts" }
+    })
+  },
+})
 
 const nameOf = (path: string): string => path.split(/[/\\]/).at(-1) ?? path
 

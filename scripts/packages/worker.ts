@@ -2,7 +2,7 @@
 import { execFileSync } from "node:child_process"
 import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
-import { join, relative } from "node:path"
+import { delimiter, join, relative } from "node:path"
 import { build, type Plugin } from "esbuild"
 import { buildCore } from "../../clients/native/build.ts"
 import { root } from "./plan.ts"
@@ -28,8 +28,11 @@ export async function buildWorker(): Promise<ReadonlyMap<string, Uint8Array>> {
 }
 
 async function bundle(scratch: string): Promise<{ readonly script: Uint8Array; readonly map: Uint8Array }> {
-  execFileSync(join(root, "node_modules/.bin/buf"), ["generate", "--template", "buf.gen.web.yaml", "-o", scratch], {
+  const binaries = join(root, "node_modules/.bin")
+  execFileSync(join(binaries, "buf"), ["generate", "--template", "buf.gen.web.yaml", "-o", scratch], {
     cwd: root,
+    // It starts the generators by name.
+    env: { ...process.env, PATH: [binaries, process.env.PATH].join(delimiter) },
     stdio: ["ignore", "ignore", "inherit"],
   })
   const { outputFiles } = await build({

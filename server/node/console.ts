@@ -45,7 +45,7 @@ const policyWith = (scripts: string) =>
   ].join("; ")
 
 const pagePolicy = policyWith("")
-/** The chat derives keys of backups with WebAssembly. */
+/** The chat's core is WebAssembly, in a Worker: a Worker has the policy of its own script. */
 const chatPolicy = policyWith(" 'wasm-unsafe-eval'")
 
 const types: Readonly<Record<string, string>> = {
@@ -54,6 +54,7 @@ const types: Readonly<Record<string, string>> = {
   ".css": "text/css; charset=utf-8",
   ".svg": "image/svg+xml",
   ".txt": "text/plain; charset=utf-8",
+  ".wasm": "application/wasm",
 }
 
 /** Adds the console's routes. Every page of the console is one document, which reads the path itself. */
@@ -76,7 +77,7 @@ export async function addConsole(app: FastifyInstance, settings: ConsoleSettings
   }
   await app.register(async (pages) => {
     pages.addHook("onSend", async ({ url }, reply) => {
-      const isChat = /^\/console\/chat([/?]|$)/.test(url)
+      const isChat = /^\/console\/(chat([/?]|$)|assets\/worker-)/.test(url)
       reply
         .header("content-security-policy", isChat ? chatPolicy : pagePolicy)
         .header("x-content-type-options", "nosniff")

@@ -2,9 +2,9 @@
 
 /**
  * Kilobytes as they travel: of a page that signs in and calls one service, of one with the messenger, and of the files
- * that `core: "wasm"` loads on demand: the Worker's script, and its engine with the core.
+ * that the messenger loads on demand: the Worker's script, and its engine with the core.
  */
-export const maxKilobytes = { identity: 48, messenger: 175, worker: 60, core: 560 }
+export const maxKilobytes = { identity: 48, messenger: 75, worker: 72, core: 575 }
 
 export const entry = `
 import { createClient } from "@connectrpc/connect"

@@ -1,9 +1,10 @@
 // The messenger in Chromium on the real server: in one group with Node, in two tabs, and through reloads.
 import { join } from "node:path"
 import type { Browser, BrowserContext, Page } from "playwright-core"
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest"
+import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from "vitest"
+import { buildWorker } from "../../scripts/packages/worker.ts"
 import type { MessengerSettings } from "../interop/browser/messenger-page.ts"
-import { chromiumMissing, launchChromium, servePage } from "../support/chromium.ts"
+import { chromiumMissing, launchChromium, serveModulePage } from "../support/chromium.ts"
 import { type Deployment, startDeployment } from "../support/edge-server.ts"
 import { effort, isLong } from "../support/effort.ts"
 import { type Messengers, messengersOn, type OpenedMessenger } from "../support/messaging/messengers.ts"
@@ -11,15 +12,22 @@ import { storyStore } from "../support/postgres.ts"
 
 const title = `the messenger in Chromium${chromiumMissing ? ` (skipped: ${chromiumMissing})` : ""}`
 const utf8 = (text: string) => new TextEncoder().encode(text)
+const cores = ["direct", "wasm"] as const
 const isAtEdge = process.env.SIGNET_MESSAGING === "edge"
 
 describe.skipIf(chromiumMissing !== undefined)(title, () => {
-  let app: Awaited<ReturnType<typeof servePage>>
+  let app: Awaited<ReturnType<typeof serveModulePage>>
   let server: Deployment
   let messengers: Messengers
   let browser: Browser
+  /** Of the tabs of a test. */
+  let core: "direct" | "wasm"
+  beforeEach(() => {
+    core = "direct"
+  })
   beforeAll(async () => {
-    app = await servePage(join(import.meta.dirname, "../interop/browser/messenger-page.ts"))
+    const worker = isLong ? await buildWorker() : new Map()
+    app = await serveModulePage(join(import.meta.dirname, "../interop/browser/messenger-page.ts"), worker)
     server = await startDeployment({ store: storyStore, settings: { allowedOrigins: [app.origin] } })
     messengers = messengersOn(server)
     browser = await launchChromium()
@@ -38,7 +46,7 @@ describe.skipIf(chromiumMissing !== undefined)(title, () => {
   }
   const settings = (): MessengerSettings => ({
     ...{ appId: server.app.id, authUrl: server.url, messagingUrl: server.messagingUrl, audience: server.audience },
-    issuerRootKey: server.issuerRootKey,
+    ...{ issuerRootKey: server.issuerRootKey, core },
   })
   const idTokenOf = async (subject: string) => {
     const { credential } = await server.login(subject)
@@ -92,29 +100,37 @@ describe.skipIf(chromiumMissing !== undefined)(title, () => {
     expect(await tab.evaluate(() => window.messenger.stealKeys())).toEqual(Array(2).fill("InvalidAccessError"))
   })
 
-  test.runIf(isLong)("a page writes a backup, and a page of another browser restores it", async () => {
-    const ben = await messengers.newcomer("ben in a backup")
-    const tab = await newTab(await newBrowser(), { idToken: await idTokenOf("ann with a backup") })
-    const id = await group(tab, ben)
-    await ben.messenger.sync()
-    await ben.messenger.send(id, utf8("to be kept"))
-    await syncIn(tab)
-    for (const passphrase of [undefined, "correct horse"]) {
-      const { secret, file } = await tab.evaluate((given) => window.messenger.backUp(given), passphrase)
-      const other = await newTab(await newBrowser(), { idToken: await idTokenOf("ann with a backup"), isIdle: true })
-      const restore = (bytes: number[]) =>
-        other.evaluate((given) => window.messenger.restore(...given), [bytes, secret] as const)
-      expect(await restore(file.slice(0, -1))).toBe("BACKUP_INCOMPLETE")
-      expect(await restore(file)).toBe(0)
-      expect(await textsIn(other, id)).toEqual(["to be kept"])
-    }
-  })
+  test.runIf(isLong).each(cores)(
+    "%s: a page writes a backup, and a page of another browser restores it",
+    async (given) => {
+      core = given
+      const ben = await messengers.newcomer(`ben in a backup, ${core}`)
+      const tab = await newTab(await newBrowser(), { idToken: await idTokenOf(`ann with a backup, ${core}`) })
+      const id = await group(tab, ben)
+      await ben.messenger.sync()
+      await ben.messenger.send(id, utf8("to be kept"))
+      await syncIn(tab)
+      for (const passphrase of [undefined, "correct horse"]) {
+        const { secret, file } = await tab.evaluate((given) => window.messenger.backUp(given), passphrase)
+        const other = await newTab(await newBrowser(), {
+          idToken: await idTokenOf(`ann with a backup, ${core}`),
+          isIdle: true,
+        })
+        const restore = (bytes: number[]) =>
+          other.evaluate((given) => window.messenger.restore(...given), [bytes, secret] as const)
+        expect(await restore(file.slice(0, -1))).toBe("BACKUP_INCOMPLETE")
+        expect(await restore(file)).toBe(0)
+        expect(await textsIn(other, id)).toEqual(["to be kept"])
+      }
+    },
+  )
 
-  test.runIf(isLong)(
-    "a page transfers the history to a page of another browser, and both continue after a reload",
-    async () => {
-      const ben = await messengers.newcomer("ben of two browsers")
-      const signIn = async () => ({ idToken: await idTokenOf("ann with two browsers") })
+  test.runIf(isLong).each(cores)(
+    "%s: a page transfers the history to a page of another browser, and both continue after a reload",
+    async (given) => {
+      core = given
+      const ben = await messengers.newcomer(`ben of two browsers, ${core}`)
+      const signIn = async () => ({ idToken: await idTokenOf(`ann with two browsers, ${core}`) })
       const old = await newTab(await newBrowser(), await signIn())
       const id = await group(old, ben)
       await ben.messenger.sync()
@@ -138,17 +154,18 @@ describe.skipIf(chromiumMissing !== undefined)(title, () => {
     },
   )
 
-  test.runIf(isLong)(
-    "a user who has lost a browser restores the backup at the service in another one, and is admitted",
-    async () => {
-      const ben = await messengers.newcomer("ben who stays")
+  test.runIf(isLong).each(cores)(
+    "%s: a user who has lost a browser restores the backup at the service in another one, and is admitted",
+    async (given) => {
+      core = given
+      const ben = await messengers.newcomer(`ben who stays, ${core}`)
       const following = new AbortController()
       const run = ben.messenger.run(following.signal).catch(() => undefined)
       onTestFinished(async () => {
         following.abort()
         await run
       })
-      const signIn = async () => ({ idToken: await idTokenOf("ann who loses a browser") })
+      const signIn = async () => ({ idToken: await idTokenOf(`ann who loses a browser, ${core}`) })
       const lost = await newBrowser()
       const tab = await newTab(lost, await signIn())
       const id = await group(tab, ben)
@@ -168,12 +185,13 @@ describe.skipIf(chromiumMissing !== undefined)(title, () => {
     },
   )
 
-  test.runIf(isLong)(
-    "two tabs are one device: nothing is sent or reported twice, and both get everything",
-    async () => {
-      const ben = await messengers.newcomer("ben with a friend in two tabs")
+  test.runIf(isLong).each(cores)(
+    "%s: two tabs are one device: nothing is sent or reported twice, and both get everything",
+    async (given) => {
+      core = given
+      const ben = await messengers.newcomer(`ben with a friend in two tabs, ${core}`)
       const context = await newBrowser()
-      const here = await newTab(context, { idToken: await idTokenOf("ann in two tabs"), isFollowing: true })
+      const here = await newTab(context, { idToken: await idTokenOf(`ann in two tabs, ${core}`), isFollowing: true })
       const there = await newTab(context, { isFollowing: true })
       // It does not call the service: it gets its data from the other tab.
       const beside = await newTab(context)
@@ -237,16 +255,17 @@ describe.skipIf(chromiumMissing !== undefined)(title, () => {
     },
   )
 
-  const moments: [string, boolean][] = [
-    ["reached the service", true],
-    ["left the page", false],
-  ]
-  test.runIf(isLong).each(effort([], moments, moments))(
-    "a page that is reloaded during a send, before it knows whether the message %s, sends once",
-    async (_, isTaken) => {
-      const ben = await messengers.newcomer(`ben of a reload ${isTaken}`)
+  const moments: ["direct" | "wasm", string, boolean][] = cores.flatMap((each) => [
+    [each, "reached the service", true],
+    [each, "left the page", false],
+  ])
+  test.runIf(isLong).each(moments)(
+    "%s: a page that is reloaded during a send, before it knows whether the message %s, sends once",
+    async (given, _, isTaken) => {
+      core = given
+      const ben = await messengers.newcomer(`ben of a reload ${given} ${isTaken}`)
       const context = await newBrowser()
-      const tab = await newTab(context, { idToken: await idTokenOf(`ann reloads ${isTaken}`) })
+      const tab = await newTab(context, { idToken: await idTokenOf(`ann reloads ${given} ${isTaken}`) })
       const id = await group(tab, ben)
       let isLost = false
       const lost = new Promise<void>((resolve) => {
@@ -276,7 +295,7 @@ describe.skipIf(chromiumMissing !== undefined)(title, () => {
       route.fulfill(
         route.request().url().endsWith(".js")
           ? { contentType: "text/javascript", body: script }
-          : { contentType: "text/html", body: '<!doctype html><script src="/page.js"></script>' },
+          : { contentType: "text/html", body: '<!doctype html><script type="module" src="/page.js"></script>' },
       ),
     )
     const tab = await context.newPage()

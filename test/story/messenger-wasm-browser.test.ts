@@ -6,7 +6,7 @@ import { buildWorker } from "../../scripts/packages/worker.ts"
 import type { MessengerSettings } from "../interop/browser/messenger-page.ts"
 import { chromiumMissing, launchChromium, serveModulePage } from "../support/chromium.ts"
 import { type Deployment, startDeployment } from "../support/edge-server.ts"
-import { isLong } from "../support/effort.ts"
+import { effort, isLong } from "../support/effort.ts"
 import { type Messengers, messengersOn, type OpenedMessenger } from "../support/messaging/messengers.ts"
 import { storyStore } from "../support/postgres.ts"
 
@@ -30,15 +30,18 @@ function watchEnd(): void {
   }
 }
 
+const pagePath = join(import.meta.dirname, "../interop/browser/messenger-page.ts")
 const utf8 = (text: string) => new TextEncoder().encode(text)
 
 describe.skipIf(chromiumMissing !== undefined)(title, () => {
+  let worker: Awaited<ReturnType<typeof buildWorker>>
   let app: Awaited<ReturnType<typeof serveModulePage>>
   let server: Deployment
   let messengers: Messengers
   let browser: Browser
   beforeAll(async () => {
-    app = await serveModulePage(join(import.meta.dirname, "../interop/browser/messenger-page.ts"), await buildWorker())
+    worker = await buildWorker()
+    app = await serveModulePage(pagePath, worker)
     server = await startDeployment({ store: storyStore, settings: { allowedOrigins: [app.origin] } })
     messengers = messengersOn(server)
     browser = await launchChromium()
@@ -57,7 +60,7 @@ describe.skipIf(chromiumMissing !== undefined)(title, () => {
   }
   const settings = (): MessengerSettings => ({
     ...{ appId: server.app.id, authUrl: server.url, messagingUrl: server.messagingUrl, audience: server.audience },
-    ...{ issuerRootKey: server.issuerRootKey, core: "wasm" },
+    issuerRootKey: server.issuerRootKey,
   })
   const idTokenOf = async (subject: string) => {
     const { credential } = await server.login(subject)
@@ -109,6 +112,25 @@ describe.skipIf(chromiumMissing !== undefined)(title, () => {
     expect(await textsOf(ben, id)).toEqual(all)
     expect(await textsIn(tab, id)).toEqual(all)
   })
+  const policies: [string, (policy: string) => string, RegExp][] = [
+    ["WebAssembly", (given) => given.replace(" 'wasm-unsafe-eval'", ""), /script-src .* needs 'wasm-unsafe-eval'/],
+    ["Workers", (given) => given.replace("worker-src 'self'", "worker-src 'none'"), /allow its script in worker-src/],
+    ["URLs as scripts", (given) => `${given}; require-trusted-types-for 'script'`, /require-trusted-types-for/],
+  ]
+  test.each(effort(policies.slice(0, 1), policies, policies))(
+    "a page whose policy refuses %s gets a typed error that names the rule, and nothing is stored",
+    async (_, change, rule) => {
+      const strict = await serveModulePage(pagePath, worker, { change })
+      onTestFinished(() => strict.close())
+      const tab = await (await newBrowser()).newPage()
+      await tab.goto(strict.origin)
+      const error = await tab.evaluate((given) => window.messenger.failureOf(given), settings())
+      expect(error).toMatch(/^CONFIGURATION_INVALID .*core: "direct" runs in the page$/)
+      expect(error).toMatch(rule)
+      expect(await tab.evaluate(() => window.messenger.databases())).toEqual([])
+    },
+  )
+
   test("a device of an earlier version moves into the Worker, and both cores are this device at once", async () => {
     const ben = await messengers.newcomer("ben of a moving device")
     const context = await newBrowser()
@@ -133,29 +155,30 @@ describe.skipIf(chromiumMissing !== undefined)(title, () => {
     expect(await inPage.evaluate(() => window.messenger.stealKeys())).toEqual(Array(2).fill("InvalidAccessError"))
   })
 
-  test("a tab with an earlier version is closed when a newer one opens the store, and is refused later", async () => {
-    const context = await newBrowser()
-    const former = await context.newPage()
-    await former.goto(app.origin)
-    // It signs in, and does not open a messenger.
-    const change = { idToken: await idTokenOf("ann updates the app"), database: "refused" }
-    expect(await openIn(former, change)).toContain("TypeError")
-    const user = await former.evaluate(() => window.messenger.userId())
-    const name = ["signet-messages", server.app.id, "", user].join(" ")
-    const openFormer = (isFrozen: boolean) =>
-      former.evaluate((given) => window.messenger.openAsFormerTab(...given), [name, isFrozen] as const)
-    await openFormer(isLong)
-    if (isLong) {
+  test.runIf(isLong)(
+    "a tab with an earlier version is closed when a newer one opens the store, and is refused later",
+    async () => {
+      const context = await newBrowser()
+      const former = await context.newPage()
+      await former.goto(app.origin)
+      // It signs in, and does not open a messenger.
+      const change = { idToken: await idTokenOf("ann updates the app"), database: "refused" }
+      expect(await openIn(former, change)).toContain("TypeError")
+      const user = await former.evaluate(() => window.messenger.userId())
+      const name = ["signet-messages", server.app.id, "", user].join(" ")
+      const openFormer = (isFrozen: boolean) =>
+        former.evaluate((given) => window.messenger.openAsFormerTab(...given), [name, isFrozen] as const)
+      await openFormer(true)
       const tab = await context.newPage()
       await tab.goto(app.origin)
       expect(await openIn(tab)).toBe("STORE_UNAVAILABLE")
       await former.reload()
       await openFormer(false)
-    }
-    await newTab(context)
-    expect(await former.evaluate(() => window.messenger.formerTabs())).toEqual(["InvalidStateError", "VersionError"])
-    expect(await former.evaluate(() => window.messenger.importFormerKeys())).toEqual([])
-  })
+      await newTab(context)
+      expect(await former.evaluate(() => window.messenger.formerTabs())).toEqual(["InvalidStateError", "VersionError"])
+      expect(await former.evaluate(() => window.messenger.importFormerKeys())).toEqual([])
+    },
+  )
 
   test.runIf(isLong)("a page with a Worker, a page without one and a device in Node are in one group", async () => {
     const ben = await messengers.newcomer("ben with two pages")
@@ -172,39 +195,6 @@ describe.skipIf(chromiumMissing !== undefined)(title, () => {
     expect(await textsOf(ben, id)).toEqual(all)
     for (const tab of [ann, cid]) expect(await textsIn(tab, id)).toEqual(all)
   })
-
-  test.runIf(isLong)(
-    "two tabs act as one device: no message is sent or reported twice, and both tabs get every entry",
-    async () => {
-      const ben = await messengers.newcomer("ben with a friend in two Workers")
-      const context = await newBrowser()
-      const here = await newTab(context, { idToken: await idTokenOf("ann in two Workers"), isFollowing: true })
-      const there = await newTab(context, { isFollowing: true })
-      // It does not call the service: it gets its data from the other tabs.
-      const beside = await newTab(context)
-      const id = await group(here, ben)
-      await ben.messenger.sync()
-      const devices = [here, there, beside].map((tab) => tab.evaluate(() => window.messenger.deviceId()))
-      expect(new Set(await Promise.all(devices)).size).toBe(1)
-      const texts = (from: string) => [0, 1, 2, 3].map((i) => `${from} ${i}`)
-      const [sentHere, sentThere] = await Promise.all([
-        send(here, id, ...texts("here")),
-        send(there, id, ...texts("there")),
-        (async () => {
-          for (const text of texts("ben")) await ben.messenger.send(id, utf8(text))
-        })(),
-      ])
-      expect([sentHere, sentThere]).toEqual([4, 4])
-      await ben.messenger.sync()
-      const log = await textsOf(ben, id)
-      expect([...log].sort()).toEqual([...texts("ben"), ...texts("here"), ...texts("there")])
-      const heardIn = (tab: Page) => tab.evaluate((given) => window.messenger.heard(given), id)
-      for (const tab of [here, there, beside]) {
-        await expect.poll(() => heardIn(tab), { timeout: 60_000 }).toEqual(log)
-        expect(await textsIn(tab, id)).toEqual(log)
-      }
-    },
-  )
 
   test.runIf(isLong)("files are sent through the Worker, and an aborted upload can continue", async () => {
     const ben = await messengers.newcomer("ben gets files")

@@ -5,7 +5,8 @@
 import { join } from "node:path"
 import type { Browser, Page } from "playwright-core"
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest"
-import { chromiumMissing, launchChromium, servePage } from "../support/chromium.ts"
+import { buildWorker } from "../../scripts/packages/worker.ts"
+import { chromiumMissing, launchChromium, serveModulePage } from "../support/chromium.ts"
 import { type Deployment, startDeployment } from "../support/edge-server.ts"
 import { isLong } from "../support/effort.ts"
 import { type Messengers, messengersOn, textsIn } from "../support/messaging/messengers.ts"
@@ -16,12 +17,13 @@ const pages = join(import.meta.dirname, "../interop/browser")
 const utf8 = (text: string) => new TextEncoder().encode(text)
 
 describe.skipIf(chromiumMissing !== undefined)(title, () => {
-  let app: Awaited<ReturnType<typeof servePage>>
+  let app: Awaited<ReturnType<typeof serveModulePage>>
   let server: Deployment
   let messengers: Messengers
   let browser: Browser
   beforeAll(async () => {
-    app = await servePage(join(pages, "messenger-page.ts"), join(pages, "push-worker.ts"))
+    const serviceWorker = join(pages, "push-worker.ts")
+    app = await serveModulePage(join(pages, "messenger-page.ts"), await buildWorker(), { serviceWorker })
     server = await startDeployment({ store: storyStore, settings: { allowedOrigins: [app.origin] } })
     messengers = messengersOn(server)
     browser = await launchChromium()

@@ -72,17 +72,25 @@ const policy = [
   ...["default-src 'none'", "script-src 'self' 'wasm-unsafe-eval'", "worker-src 'self'", "connect-src *"],
 ].join("; ")
 
-/** Serves one bundled module page, and the files of a Worker, under a strict content security policy. */
+/**
+ * Serves one bundled module page, and the files of a Worker, under a strict content security policy.
+ *
+ * @param serviceWorker Entry of a service worker, served at /worker.js.
+ * @param change Changes the policy of the pages and of the files.
+ */
 export async function serveModulePage(
   entry: string,
   files: ReadonlyMap<string, Uint8Array>,
+  { serviceWorker, change = (given) => given }: { serviceWorker?: string; change?: (policy: string) => string } = {},
 ): Promise<{ origin: string; close(): void }> {
   const script = await bundle(entry, "esm")
+  const scripts = new Map<string, string>([["page.js", script]])
+  if (serviceWorker !== undefined) scripts.set("worker.js", await bundle(serviceWorker))
   const types: Record<string, string> = { js: "text/javascript", wasm: "application/wasm" }
   const server = createServer((request, response) => {
     const name = request.url?.slice(1) ?? ""
-    const file = name === "page.js" ? script : files.get(name.replace(/^worker\//, ""))
-    response.setHeader("content-security-policy", policy)
+    const file = scripts.get(name) ?? files.get(name.replace(/^worker\//, ""))
+    response.setHeader("content-security-policy", change(policy))
     if (file === undefined) response.setHeader("content-type", "text/html").end(html)
     else response.setHeader("content-type", types[name.split(".").at(-1) ?? ""] ?? "application/octet-stream").end(file)
   })

@@ -5,7 +5,7 @@ import { checkSecureContext } from "../secure-context.ts"
 export interface WebMessengerOptions extends Pick<MessengerOptions, "messaging" | "session" | "whenKeysChange"> {
   /**
    * Where keys and group states are. "wasm": in a Worker of this messenger, in WebAssembly, where no script of the page
-   * reads them. "direct": in the page. Both are the same device, on the same store. Default: "direct".
+   * reads them. "direct": in the page. Both are the same device, on the same store. Default: "wasm", with no fallback.
    */
   readonly core?: "direct" | "wasm"
   /** With `core: "direct"`. Default: in IndexedDB, one per user of the browser. */
@@ -22,11 +22,12 @@ export interface WebMessengerOptions extends Pick<MessengerOptions, "messaging" 
  * @throws SecretBoxError INSECURE_CONTEXT before anything is stored or sent; SECURE_STORE_UNAVAILABLE if the browser
  *   does not store keys. There is no fallback.
  * @throws MessagingError WRONG_USER, SECURE_STORE_CHANGED, STATE_NEWER_VERSION, STATE_TAMPERED: nothing was changed.
- * @throws SignetError CONFIGURATION_INVALID if the page's policy or the browser does not allow the Worker.
+ * @throws SignetError CONFIGURATION_INVALID if the Worker is not served, or the page's policy or the browser does not allow
+ *   it. The message names the rule.
  */
 export async function createMessenger(options: WebMessengerOptions): Promise<Messenger> {
   checkSecureContext()
-  if ((options.core ?? "direct") === "direct") return (await import("./open-direct.ts")).openDirect(options)
+  if (options.core === "direct") return (await import("./open-direct.ts")).openDirect(options)
   const given = (["store", "secretBox", "transport"] as const).find((name) => options[name] !== undefined)
   if (given !== undefined) throw new TypeError(`${given} is of the page: it needs core: "direct"`)
   return (await import("./open-in-worker.ts")).openInWorker(options)

@@ -89,15 +89,28 @@ function failedError({ message, failure }: Extract<ToPage, { is: "failed" }>): E
   return new MessagingError("CLOSED", `the messenger's Worker has failed: ${message}`)
 }
 
+/** @throws SignetError CONFIGURATION_INVALID */
+function createWorker(): Worker {
+  if (typeof Worker === "undefined") throw refusedBy("this context has no Worker")
+  if (typeof WebAssembly === "undefined") throw refusedBy("this browser has no WebAssembly")
+  try {
+    // Bundlers recognize exactly this expression.
+    return new Worker(new URL("./worker/worker.js", import.meta.url), { type: "module", name: "signet messenger" })
+  } catch (cause) {
+    const rule =
+      "the page refuses the Worker's script: its URL is of another origin, or require-trusted-types-for rejects it"
+    throw refusedBy(rule, cause)
+  }
+}
+
+const refusedBy = (rule: string, cause?: unknown): SignetError =>
+  new SignetError("CONFIGURATION_INVALID", `${rule}; core: "direct" runs in the page`, { cause })
+
 /** The longest wait for a Worker to wipe its memory, in milliseconds. */
 const wipeMs = 2_000
 
 function startWorker(onRequest: (request: PageRequest) => Promise<PageAnswers[PageRequest["is"]]>): CoreWorker {
-  // Bundlers recognize exactly this expression.
-  const worker = new Worker(new URL("./worker/worker.js", import.meta.url), {
-    type: "module",
-    name: "signet messenger",
-  })
+  const worker = createWorker()
   const post = (message: ToWorker) => worker.postMessage(message)
   const started = settled()
   const ended = settled()
@@ -158,8 +171,7 @@ function startWorker(onRequest: (request: PageRequest) => Promise<PageAnswers[Pa
     }
   }
   worker.onerror = () => {
-    const message = "the messenger's Worker did not load: serve its files, and allow 'wasm-unsafe-eval' in script-src"
-    fail(new SignetError("CONFIGURATION_INVALID", message))
+    fail(refusedBy("the messenger's Worker did not load: serve its files, and allow its script in worker-src"))
   }
 
   return {

@@ -35,7 +35,7 @@ export interface MessengerSettings {
   readonly isFollowing?: boolean
   /** Asks the service for nothing. */
   readonly isIdle?: boolean
-  /** Where keys and group states are. Default: "direct". */
+  /** Where keys and group states are. Default: that of `createMessenger`. */
   readonly core?: "direct" | "wasm"
 }
 
@@ -50,6 +50,8 @@ export interface PushWorkerOptions {
 export interface MessengerPage {
   /** The device, or the reason that there is none. */
   open(settings: MessengerSettings): Promise<string>
+  /** The reason and message of a messenger that does not open. Nobody signs in. */
+  failureOf(settings: MessengerSettings): Promise<string>
   deviceId(): Promise<string>
   userId(): Promise<string>
   sync(): Promise<void>
@@ -160,6 +162,17 @@ window.messenger = {
       const { reason = String(error) } = Object(error)
       return reason
     }
+  },
+  async failureOf({ appId, messagingUrl, issuerRootKey }) {
+    const messaging = { baseUrl: messagingUrl, issuerRootKeys: [issuerRootKey] }
+    const session = {
+      ...{ appId, tenantId: undefined, userId: "prn_01kdvdna00edmtevk5ehj6axhg" },
+      ...{ accessToken: async () => "", renewToken: async () => "" },
+    }
+    return createMessenger({ messaging, session }).then(
+      () => "opened",
+      (error: unknown) => `${Object(error).reason} ${Object(error).message}`,
+    )
   },
   userId: async () => (await workerOptions?.())?.userId ?? "",
   deviceId: async () => (await messenger()).deviceId,

@@ -1,5 +1,6 @@
 // The Worker of a messenger: the core in an engine of its own, with a memory that no script of the page can read.
 import { create, fromBinary, toBinary } from "@bufbuild/protobuf"
+import { SignetError } from "@signet/client"
 import { type Core, CoreError, openCore } from "@signet/client-native/wasm"
 import { ClientFailureSchema, IdentityOptionsSchema } from "@signet/proto/client/v1/identity_service"
 import { ClientEventSchema } from "@signet/proto/client/v1/messenger_service"
@@ -40,6 +41,7 @@ function ask<Request extends PageRequest>(request: Request): Promise<PageAnswers
 
 async function start({ appId, tenantId = "", userId, baseUrl, database }: WorkerStart): Promise<void> {
   checkSecureContext()
+  checkWebAssembly()
   const [wasm, bytecode, store, suite] = await Promise.all([
     load(new URL("./engine.wasm", import.meta.url)),
     load(new URL("./core.bin", import.meta.url)),
@@ -71,10 +73,32 @@ async function start({ appId, tenantId = "", userId, baseUrl, database }: Worker
 }
 
 async function load(url: URL): Promise<ArrayBuffer> {
-  const response = await fetch(url, { credentials: "same-origin" })
-  if (!response.ok) throw new Error(`${url.pathname} answered ${response.status}`)
+  const response = await fetch(url, { credentials: "same-origin" }).catch((cause: unknown) => {
+    throw refusedBy(
+      `${url.pathname} did not load: serve it beside the Worker's script, and allow it in connect-src`,
+      cause,
+    )
+  })
+  if (!response.ok) throw refusedBy(`${url.pathname} answered ${response.status}: serve it beside the Worker's script`)
   return response.arrayBuffer()
 }
+
+/** The smallest module: a magic number and a version. */
+const empty = Uint8Array.of(0, 0x61, 0x73, 0x6d, 1, 0, 0, 0)
+
+/** Checked before anything is stored. Each browser words a policy's refusal in its own way. @throws SignetError */
+function checkWebAssembly(): void {
+  try {
+    new WebAssembly.Module(empty)
+  } catch (cause) {
+    const rule =
+      "the browser refuses WebAssembly: script-src of the page and of the Worker's script needs 'wasm-unsafe-eval'"
+    throw refusedBy(rule, cause)
+  }
+}
+
+const refusedBy = (rule: string, cause?: unknown): SignetError =>
+  new SignetError("CONFIGURATION_INVALID", `${rule}; core: "direct" runs in the page`, { cause })
 
 async function call(id: number, method: string, request: Uint8Array): Promise<void> {
   try {

@@ -11,7 +11,7 @@ async function reasonOfCore(): Promise<string> {
     ...{ accessToken: async () => `e30.${btoa('{"iss":"http://127.0.0.1:9"}')}.e30`, renewToken: async () => "" },
   }
   try {
-    return (await createMessenger({ messaging, session, core: "wasm" })).deviceId
+    return (await createMessenger({ messaging, session })).deviceId
   } catch (error) {
     return `${Object(error).name} ${Object(error).reason}`
   }
