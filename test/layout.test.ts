@@ -160,7 +160,7 @@ const layout: Record<string, Row> = {
   "docs/examples/chat": { ours: ["clients/node"], npm: ["node:"] },
   scripts: { ours: ["scripts/console", "scripts/openapi", "clients/native"], npm: ["*"] },
   // Builds the console's pages, also for a server that runs in the repository.
-  "scripts/console": { ours: [], npm: ["esbuild", "node:"] },
+  "scripts/console": { ours: ["clients/native"], npm: ["esbuild", "node:"] },
   // The API reference has the codes and statuses that the kernel answers with.
   "scripts/openapi": { ours: ["server/kernel"], npm: [...protobuf, "@bufbuild/protoplugin", "node:"] },
   // What generates the parts of a guard in another language.

@@ -4,7 +4,7 @@ import { execFileSync } from "node:child_process"
 import { createHash } from "node:crypto"
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs"
 import { createRequire } from "node:module"
-import { delimiter, join, relative } from "node:path"
+import { join, relative } from "node:path"
 import { gzipSync } from "node:zlib"
 import { build, type Plugin } from "esbuild"
 import { startEngine } from "./wasm/engine.ts"
@@ -83,11 +83,8 @@ function hashOfInputs(): string {
 
 /** @returns The script of the core. */
 async function bundle(scratch: string): Promise<string> {
-  const binaries = join(root, "node_modules/.bin")
-  execFileSync(join(binaries, "buf"), ["generate", "--template", "buf.gen.web.yaml", "-o", scratch], {
+  execFileSync(join(root, "node_modules/.bin/buf"), ["generate", "--template", "buf.gen.web.yaml", "-o", scratch], {
     cwd: root,
-    // It starts the generators by name.
-    env: { ...process.env, PATH: [binaries, process.env.PATH].join(delimiter) },
     stdio: ["ignore", "ignore", "inherit"],
   })
   const { outputFiles } = await build({

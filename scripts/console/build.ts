@@ -3,7 +3,7 @@ import { createHash } from "node:crypto"
 import { readFileSync } from "node:fs"
 import { join } from "node:path"
 import { build, type Plugin } from "esbuild"
-import { buildWorker } from "../packages/worker.ts"
+import { buildWorker } from "./messenger-worker.ts"
 import { webContract } from "./web-contract.ts"
 
 const folder = join(import.meta.dirname, "../../clients/console")

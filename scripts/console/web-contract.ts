@@ -3,7 +3,7 @@
 import { execFileSync } from "node:child_process"
 import { createHash } from "node:crypto"
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync } from "node:fs"
-import { delimiter, join } from "node:path"
+import { join } from "node:path"
 import type { Plugin } from "esbuild"
 
 const root = join(import.meta.dirname, "../..")
@@ -17,8 +17,7 @@ function generateContract(): string {
   if (!existsSync(folder)) {
     const temporary = `${folder}.${process.pid}`
     mkdirSync(cache, { recursive: true })
-    const env = { ...process.env, PATH: [binaries, process.env.PATH].join(delimiter) }
-    execFileSync(join(binaries, "buf"), ["generate", "--template", template, "-o", temporary], { cwd: root, env })
+    execFileSync(join(binaries, "buf"), ["generate", "--template", template, "-o", temporary], { cwd: root })
     try {
       renameSync(temporary, folder)
     } catch (error) {

@@ -2,12 +2,12 @@
 import { execFileSync } from "node:child_process"
 import { mkdirSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
+import { buildWorker, workerFolder } from "../console/messenger-worker.ts"
 import { copy, writeDeclarations } from "./declarations.ts"
 import { moduleGraph, scriptOf, writeModules } from "./modules.ts"
 import { type Library, manifestIn, root } from "./plan.ts"
 import { protoExports } from "./proto-exports.ts"
 import { packageOf, vendor } from "./vendor.ts"
-import { buildWorker, workerFolder } from "./worker.ts"
 import { dependenciesOn, writePackage } from "./write-package.ts"
 
 /** @returns Its folder. */

@@ -3,7 +3,7 @@
 // Sizes: npm run bench -- client-worker --set members=2,200 --set messages=100
 import { join } from "node:path"
 import type { Page } from "playwright-core"
-import { buildWorker } from "../../scripts/packages/worker.ts"
+import { buildWorker } from "../../scripts/console/messenger-worker.ts"
 import type { MessengerSettings } from "../interop/browser/messenger-page.ts"
 import { chromiumMissing, launchChromium, serveModulePage } from "../support/chromium.ts"
 import { newDevice } from "../support/messaging/device.ts"

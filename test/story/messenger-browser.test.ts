@@ -2,7 +2,7 @@
 import { join } from "node:path"
 import type { Browser, BrowserContext, Page } from "playwright-core"
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from "vitest"
-import { buildWorker } from "../../scripts/packages/worker.ts"
+import { buildWorker } from "../../scripts/console/messenger-worker.ts"
 import type { MessengerSettings } from "../interop/browser/messenger-page.ts"
 import { chromiumMissing, launchChromium, serveModulePage } from "../support/chromium.ts"
 import { type Deployment, startDeployment } from "../support/edge-server.ts"

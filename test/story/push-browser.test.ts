@@ -5,7 +5,7 @@
 import { join } from "node:path"
 import type { Browser, Page } from "playwright-core"
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest"
-import { buildWorker } from "../../scripts/packages/worker.ts"
+import { buildWorker } from "../../scripts/console/messenger-worker.ts"
 import { chromiumMissing, launchChromium, serveModulePage } from "../support/chromium.ts"
 import { type Deployment, startDeployment } from "../support/edge-server.ts"
 import { isLong } from "../support/effort.ts"

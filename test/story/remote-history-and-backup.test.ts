@@ -134,6 +134,10 @@ test("a core writes a backup to a file and to the service, and another core rest
 test("a core reports that the operator has not enabled pushes", async () => {
   const ann = await openRemotely(await server.person("ann without pushes"))
   expect(await push.pushSettings(ann.messenger)).toBeUndefined()
-  await expect(push.setPushEndpoint(ann.messenger, { is: "webPush", url: "https://push.example/1" })).rejects.toThrow()
+  await expect(
+    push.setPushEndpoint(ann.messenger, { is: "webPush", url: "https://push.example/1" }),
+  ).rejects.toMatchObject({
+    reason: "INVALID_FIELD",
+  })
   await push.deletePushEndpoint(ann.messenger)
 })

@@ -1,4 +1,5 @@
 // @signet/client-web/messaging: the messenger in a browser.
 export * from "@signet/client/messaging"
-export { createMessenger, type WebMessengerOptions } from "./create-messenger.ts"
+export { createMessenger } from "./create-messenger.ts"
 export { openIdbStore } from "./idb-store.ts"
+export type { WebMessengerOptions } from "./options.ts"

@@ -1,17 +1,16 @@
 // The core in the page. Loaded on demand: a page with the core in a Worker does not need it.
 import { createConnectTransport } from "@connectrpc/connect-web"
-import { verifyEd25519 } from "@signet/canonical/ed25519"
 import type { SecretBox, SecretScope } from "@signet/client"
 import { createMessenger, type Messenger, type MessengerOptions } from "@signet/client/messaging"
 import type { KeyReferences } from "../../core/messaging/crypto/suite.ts"
-import { makeWebSuite } from "../../core/messaging/crypto/web-suite.ts"
+import { makeWebSuite, verifyEd25519 } from "../../core/messaging/crypto/web-suite.ts"
 import { createMessengerWith } from "../../core/messaging/platform.ts"
 import { clock, random } from "../environment.ts"
 import { createWebSecretBox } from "../secret-box.ts"
 import { boundedFetch } from "./bounded.ts"
-import type { WebMessengerOptions } from "./create-messenger.ts"
 import { findStoreName } from "./defaults.ts"
 import { openIdbStore } from "./idb-store.ts"
+import type { WebMessengerOptions } from "./options.ts"
 import { createSigningKeys, type SigningKeys } from "./signing-keys.ts"
 
 export async function openDirect(options: WebMessengerOptions): Promise<Messenger> {

@@ -1,6 +1,6 @@
 import { create, fromBinary, toBinary } from "@bufbuild/protobuf"
 import { SignetError } from "@signet/client"
-import { type MessagingConfig, MessagingError, type MessagingSession, type Messenger } from "@signet/client/messaging"
+import { MessagingError, type MessagingSession, type Messenger } from "@signet/client/messaging"
 import { ClientFailure_Kind, ClientFailureSchema } from "@signet/proto/client/v1/identity_service"
 import { type ClientEvent, ClientEventSchema } from "@signet/proto/client/v1/messenger_service"
 import { CoreError, type RemoteCore } from "../../core/messaging/remote/core.ts"
@@ -9,14 +9,8 @@ import { clientFailureFrom } from "../../core/messaging/remote/failure.ts"
 import { createFileRegistry, type FileRegistry } from "../../core/messaging/remote/files.ts"
 import { openRemoteMessenger } from "../../core/messaging/remote/remote-messenger.ts"
 import { findStoreName } from "./defaults.ts"
+import type { WebMessengerOptions } from "./options.ts"
 import type { PageAnswers, PageRequest, ToPage, ToWorker } from "./worker/port.ts"
-
-export interface InWorkerOptions {
-  readonly messaging: MessagingConfig
-  readonly session: MessagingSession
-  readonly whenKeysChange?: "warn" | "refuse"
-  readonly core?: "direct" | "wasm"
-}
 
 /**
  * Opens the messenger of a page in a Worker of its own. Keys, group states and ciphertext stay there; messages, events
@@ -24,7 +18,12 @@ export interface InWorkerOptions {
  *
  * @throws MessagingError, SecretBoxError as `createMessenger`
  */
-export async function openInWorker({ messaging, session, whenKeysChange, core }: InWorkerOptions): Promise<Messenger> {
+export async function openInWorker({
+  messaging,
+  session,
+  whenKeysChange,
+  core,
+}: WebMessengerOptions): Promise<Messenger> {
   // Only a page can ask: the Worker's store reads the answer.
   await navigator.storage?.persist?.().catch(() => false)
   const files = createFileRegistry()

@@ -1,5 +1,4 @@
 // The device's signing keys: non-extractable CryptoKeys in IndexedDB, which the cores of a page know by reference.
-import { sha256 } from "@noble/hashes/sha2.js"
 import { SecretBoxError, type SecretScope } from "@signet/client"
 import { ed25519PublicKey, importSigner, type Sign, signingKeyPair } from "../../core/messaging/crypto/web-suite.ts"
 import { scopeText, toBase64url } from "../../core/platform.ts"
@@ -35,7 +34,7 @@ export function createSigningKeys(database = "signet-signing-keys"): SigningKeys
   const fresh = new Map<string, StoredKey>()
 
   async function keep(scope: SecretScope, publicKey: Uint8Array, key: StoredKey): Promise<Uint8Array> {
-    const reference = referenceOf(publicKey)
+    const reference = await referenceOf(publicKey)
     const name = nameOf(scope, reference)
     await stored(() =>
       changeIn(
@@ -76,13 +75,13 @@ export function createSigningKeys(database = "signet-signing-keys"): SigningKeys
       checkSecureContext()
       const made = await signingKeyPair()
       const { publicKey } = made
-      const reference = referenceOf(publicKey)
+      const reference = await referenceOf(publicKey)
       fresh.set(nameOf(scope, reference), "key" in made ? made.key : await sealed(made.seed))
       return { reference, publicKey }
     },
     async importSeed(scope, seed, publicKey) {
       checkSecureContext()
-      const known = isEqual(seed, referenceOf(publicKey)) ? await find(scope, seed) : undefined
+      const known = isEqual(seed, await referenceOf(publicKey)) ? await find(scope, seed) : undefined
       if (known !== undefined) return keep(scope, publicKey, known)
       const own = isEqual(ed25519PublicKey(seed), publicKey) ? seed : await derivedSeed(open, scope, seed)
       if (!isEqual(ed25519PublicKey(own), publicKey)) throw missing()
@@ -114,8 +113,11 @@ type StoredKey = CryptoKey | SealedSeed
 const label = utf8.encode("signet signing key v2")
 
 /** Equal keys have equal references: an interrupted import is repeated, and stores nothing twice. */
-function referenceOf(publicKey: Uint8Array): Uint8Array {
-  return sha256.create().update(label).update(publicKey).digest()
+async function referenceOf(publicKey: Uint8Array): Promise<Uint8Array> {
+  const named = new Uint8Array(label.length + publicKey.length)
+  named.set(label)
+  named.set(publicKey, label.length)
+  return new Uint8Array(await crypto.subtle.digest("SHA-256", named))
 }
 
 const nameOf = (scope: SecretScope, reference: Uint8Array): string => `${scopeText(scope)} ${toBase64url(reference)}`

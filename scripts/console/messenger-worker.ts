@@ -2,11 +2,11 @@
 import { execFileSync } from "node:child_process"
 import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
-import { delimiter, join, relative } from "node:path"
+import { join, relative } from "node:path"
 import { build, type Plugin } from "esbuild"
 import { buildCore } from "../../clients/native/build.ts"
-import { root } from "./plan.ts"
 
+const root = join(import.meta.dirname, "../..")
 /** Where the page's module looks for the files, in the repository and in the package. */
 export const workerFolder = "clients/web/messaging/worker"
 
@@ -28,11 +28,8 @@ export async function buildWorker(): Promise<ReadonlyMap<string, Uint8Array>> {
 }
 
 async function bundle(scratch: string): Promise<{ readonly script: Uint8Array; readonly map: Uint8Array }> {
-  const binaries = join(root, "node_modules/.bin")
-  execFileSync(join(binaries, "buf"), ["generate", "--template", "buf.gen.web.yaml", "-o", scratch], {
+  execFileSync(join(root, "node_modules/.bin/buf"), ["generate", "--template", "buf.gen.web.yaml", "-o", scratch], {
     cwd: root,
-    // It starts the generators by name.
-    env: { ...process.env, PATH: [binaries, process.env.PATH].join(delimiter) },
     stdio: ["ignore", "ignore", "inherit"],
   })
   const { outputFiles } = await build({
