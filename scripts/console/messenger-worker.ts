@@ -1,10 +1,8 @@
 // The files of the messenger's Worker: its script, the engine and the core.
-import { execFileSync } from "node:child_process"
-import { mkdtempSync, rmSync } from "node:fs"
-import { tmpdir } from "node:os"
 import { join, relative } from "node:path"
 import { build, type Plugin } from "esbuild"
 import { buildCore } from "../../clients/native/build.ts"
+import { generateContract } from "./web-contract.ts"
 
 const root = join(import.meta.dirname, "../..")
 /** Where the page's module looks for the files, in the repository and in the package. */
@@ -12,26 +10,17 @@ export const workerFolder = "clients/web/messaging/worker"
 
 /** Builds the Worker's script with everything that it imports. @returns The files, by the names that the script has. */
 export async function buildWorker(): Promise<ReadonlyMap<string, Uint8Array>> {
-  const scratch = mkdtempSync(join(tmpdir(), "signet-worker-"))
-  try {
-    const { wasm, bytecode } = await buildCore()
-    const { script, map } = await bundle(scratch)
-    return new Map([
-      ["worker.js", script],
-      ["worker.js.map", map],
-      ["engine.wasm", wasm],
-      ["core.bin", bytecode],
-    ])
-  } finally {
-    rmSync(scratch, { recursive: true, force: true })
-  }
+  const { wasm, bytecode } = await buildCore()
+  const { script, map } = await bundle(generateContract())
+  return new Map([
+    ["worker.js", script],
+    ["worker.js.map", map],
+    ["engine.wasm", wasm],
+    ["core.bin", bytecode],
+  ])
 }
 
-async function bundle(scratch: string): Promise<{ readonly script: Uint8Array; readonly map: Uint8Array }> {
-  execFileSync(join(root, "node_modules/.bin/buf"), ["generate", "--template", "buf.gen.web.yaml", "-o", scratch], {
-    cwd: root,
-    stdio: ["ignore", "ignore", "inherit"],
-  })
+async function bundle(contract: string): Promise<{ readonly script: Uint8Array; readonly map: Uint8Array }> {
   const { outputFiles } = await build({
     entryPoints: [join(root, workerFolder, "worker.ts")],
     absWorkingDir: root,
@@ -46,19 +35,17 @@ async function bundle(scratch: string): Promise<{ readonly script: Uint8Array; r
     sourcesContent: false,
     outfile: "worker.js",
     logLevel: "warning",
-    // In a temporary folder the contract has no packages beside it.
-    nodePaths: [join(root, "node_modules")],
-    plugins: [contractForBrowsers(join(scratch, "web")), withoutUnused],
+    plugins: [contractForBrowsers(contract), withoutUnused],
   })
   const [map, script] = outputFiles.toSorted((a, b) => b.path.length - a.path.length)
   if (script === undefined || map === undefined) throw new Error("the bundle has no script, or no source map")
-  return { script: script.contents, map: withoutFolder(map.text, relative(root, scratch)) }
+  return { script: script.contents, map: withoutFolder(map.text, relative(root, contract)) }
 }
 
-/** Names the generated contract by its own folder: the temporary one differs in each build. */
+/** Names the generated contract by its own folder: that of the cache has a hash. */
 function withoutFolder(map: string, folder: string): Uint8Array {
   const { sources, ...rest }: { sources: string[] } = JSON.parse(map)
-  const named = sources.map((path) => (path.startsWith(`${folder}/`) ? `gen${path.slice(folder.length)}` : path))
+  const named = sources.map((path) => (path.startsWith(`${folder}/`) ? `gen/web${path.slice(folder.length)}` : path))
   return new TextEncoder().encode(JSON.stringify({ ...rest, sources: named }))
 }
 

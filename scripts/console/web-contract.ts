@@ -12,7 +12,7 @@ const cache = join(root, "node_modules/.cache/signet/web-contract")
 const template = "buf.gen.web.yaml"
 
 /** Generates the contract once per version of its files. @returns The folder of its modules. */
-function generateContract(): string {
+export function generateContract(): string {
   const folder = join(cache, contractHash())
   if (!existsSync(folder)) {
     const temporary = `${folder}.${process.pid}`

@@ -109,7 +109,9 @@ test("a platform without the keys reads the record, and refuses to sign with a r
   const at = await storage()
   const { key } = await formerDevice(at)
   await openStoredDevice({ ...at, suite: platform() })
-  const { signerOf } = await openStoredDevice({ ...at, suite: seeds })
+  const { signerOf, change } = await openStoredDevice({ ...at, suite: seeds })
+  // Its changes keep the mark: the references are no seeds.
+  expect((await change((before) => ({ ...before, bindsRecords: true }))).hasKeyReferences).toBe(true)
   const sign = signerOf(key?.publicKey ?? message)
   expect(() => sign?.(message)).toThrow(expect.objectContaining({ reason: "SECURE_STORE_CHANGED" }))
 })

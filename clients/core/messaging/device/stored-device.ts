@@ -66,7 +66,8 @@ export async function openStoredDevice({ store, rows, suite }: Deps): Promise<St
         const before = record ?? create(DeviceRecordSchema)
         const changed = next(before)
         if (changed === before) return before
-        const after = create(DeviceRecordSchema, { ...changed, hasKeyReferences: hasReferences })
+        const hasKeyReferences = hasReferences || changed.hasKeyReferences
+        const after = create(DeviceRecordSchema, { ...changed, hasKeyReferences })
         const op = await rows.put(place, DeviceRecordSchema, after)
         const done = await store.transact(deviceSpace, generation, [op])
         if (done !== "ok") continue
