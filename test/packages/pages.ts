@@ -4,7 +4,7 @@
  * Kilobytes as they travel: of a page that signs in and calls one service, of one with the messenger, and of the files
  * that the messenger loads on demand: the Worker's script, and its engine with the core.
  */
-export const maxKilobytes = { identity: 48, messenger: 75, worker: 72, core: 575 }
+export const maxKilobytes = { identity: 48, messenger: 64, worker: 72, core: 575 }
 
 export const entry = `
 import { createClient } from "@connectrpc/connect"

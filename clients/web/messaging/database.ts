@@ -1,5 +1,5 @@
 // The messenger's database in IndexedDB: rows of sealed bytes, and one generation per space.
-import { MessagingError } from "@signet/client/messaging"
+import { MessagingError } from "../../core/messaging/errors.ts"
 
 /**
  * Version 2 has the tables of version 1. In it, a device's record has references to signing keys and no seeds: a program

@@ -1,4 +1,5 @@
-import { MessagingError, type MessagingStore, type Op, type Space, type Transacted } from "@signet/client/messaging"
+import type { MessagingStore, Op, Space, Transacted } from "@signet/client/messaging"
+import { MessagingError } from "../../core/messaging/errors.ts"
 import { createBroadcast } from "../broadcast.ts"
 import { asMessagingError, openDatabase, openExisting, resultOf, rows, spaces } from "./database.ts"
 import { inTurn } from "./turns.ts"

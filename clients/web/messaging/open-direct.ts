@@ -1,10 +1,11 @@
 // The core in the page. Loaded on demand: a page with the core in a Worker does not need it.
 import { createConnectTransport } from "@connectrpc/connect-web"
 import type { SecretBox, SecretScope } from "@signet/client"
-import { createMessenger, type Messenger, type MessengerOptions } from "@signet/client/messaging"
+import type { Messenger, MessengerOptions } from "@signet/client/messaging"
 import type { KeyReferences } from "../../core/messaging/crypto/suite.ts"
 import { makeWebSuite, verifyEd25519 } from "../../core/messaging/crypto/web-suite.ts"
 import { createMessengerWith } from "../../core/messaging/platform.ts"
+import { createMessenger } from "../../core/messaging/portable.ts"
 import { clock, random } from "../environment.ts"
 import { createWebSecretBox } from "../secret-box.ts"
 import { boundedFetch } from "./bounded.ts"

@@ -1,5 +1,4 @@
 import { create, type MessageInitShape } from "@bufbuild/protobuf"
-import { isMessagingError } from "@signet/client/messaging"
 import type { Performing } from "@signet/client-native/wasm"
 import { ClientFailure_Kind } from "@signet/proto/client/v1/identity_service"
 import {
@@ -9,6 +8,7 @@ import {
   EffectFailure_Kind as Kind,
 } from "@signet/proto/host/v1/host"
 import type { Suite } from "../../../core/messaging/crypto/suite.ts"
+import { isMessagingError } from "../../../core/messaging/errors.ts"
 import { CoreError } from "../../../core/messaging/remote/core.ts"
 import { boxFailureOf, scopeOf, type WorkerBoxes } from "./boxes.ts"
 import { callDeferred } from "./deferred.ts"
