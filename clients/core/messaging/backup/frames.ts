@@ -52,12 +52,15 @@ interface Reader {
 function readerOf(source: BackupSource): Reader {
   const pieces = piecesOf(source)
   let piece: Uint8Array = new Uint8Array()
+  let isOpen = true
   return {
     async take(size) {
       const taken = new Uint8Array(size)
       for (let filled = 0; filled < size; ) {
         if (piece.length === 0) {
+          isOpen = false
           const { value, done } = await pieces.next()
+          isOpen = done !== true
           if (done === true) {
             if (filled === 0) return undefined
             throw incomplete()
@@ -73,7 +76,7 @@ function readerOf(source: BackupSource): Reader {
       return taken
     },
     async close() {
-      await pieces.return?.()
+      if (isOpen) await pieces.return?.()
     },
   }
 }

@@ -51,8 +51,16 @@ async function* readContents(
 ): AsyncGenerator<BackupContent, void> {
   const frames = framesIn(source)
   let key: BackupKey | undefined
+  let isOpen = true
+  // QuickJS-ng never answers `return` of a generator that has failed.
+  const read = async () => {
+    isOpen = false
+    const frame = await frames.next()
+    isOpen = !frame.done
+    return frame
+  }
   try {
-    const first = await frames.next()
+    const first = await read()
     if (first.done) throw incomplete()
     const header = parseHeader(first.value, owner)
     onHeader(header)
@@ -63,10 +71,10 @@ async function* readContents(
     )
     checkKey(key, header.keyCheck)
     const chain = key.chunks(headerIn(first.value))
-    for await (const sealed of frames) {
-      const { content } = decodeChunk(await chain.open(sealed))
+    for (let frame = await read(); !frame.done; frame = await read()) {
+      const { content } = decodeChunk(await chain.open(frame.value))
       if (content.case === "end") {
-        if (!(await frames.next()).done) throw damaged("it has data after its last chunk")
+        if (!(await read()).done) throw damaged("it has data after its last chunk")
         return
       }
       if (content.case === undefined) throw damaged("a chunk has no content")
@@ -75,7 +83,7 @@ async function* readContents(
     throw incomplete()
   } finally {
     key?.wipe()
-    await frames.return(undefined)
+    if (isOpen) await frames.return(undefined)
   }
 }
 

@@ -64,7 +64,11 @@ export async function restoreBackup(
   const changedUserIds: string[] = []
   let importedEntries = 0
   try {
-    await ensureNotOutdated(context, sequence)
+    await ensureNotOutdated(context, sequence).catch(async (error: unknown) => {
+      await contents.return()
+      throw error
+    })
+    // The loop closes the source, also after a failure.
     for await (const content of contents) {
       switch (content.case) {
         case "history":
@@ -81,7 +85,6 @@ export async function restoreBackup(
     }
     await rememberSequence(context, sequence)
   } finally {
-    await contents.return()
     // Open views read their timelines again.
     if (importedEntries > 0) context.emit({ is: "lagged" })
   }
