@@ -297,9 +297,9 @@ test.each<[string, string, string[]]>([
 
 /** The names of types that an index lets others import. */
 function typesOf(index: string): string[] {
-  const all = index.includes('export * from "@signet/client/messaging"')
-    ? typesOf(readFileSync(join(root, "clients/core/messaging/index.ts"), "utf8"))
-    : []
+  const isOfPlatform =
+    /export \* from "(@signet\/client\/messaging|(\.\.\/\.\.\/core\/messaging|\.)\/public\.ts)"/.test(index)
+  const all = isOfPlatform ? typesOf(readFileSync(join(root, "clients/core/messaging/public.ts"), "utf8")) : []
   for (const [, isType, list = ""] of index.matchAll(/export (type )?\{([^}]*)\}/g)) {
     for (const name of list.split(",").map((part) => part.trim())) {
       if (name.startsWith("type ")) all.push(name.slice("type ".length))
