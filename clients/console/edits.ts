@@ -1,5 +1,7 @@
-// Concurrent edits. The contract has no etag: before saving, the console reads the record again and refuses to overwrite
-// fields that somebody else has changed since the form was opened. A save sends only the fields that the person changed.
+// Concurrent edits. A save sends the etag of the opened record, and only the fields that the person changed. The service
+// refuses an outdated etag: the form then shows what somebody else has changed.
+import { failureOf } from "@signet/client-web"
+
 export type Fields = Readonly<Record<string, string | boolean | number>>
 
 export interface Conflict {
@@ -23,10 +25,28 @@ export class EditConflict extends Error {
 export const changedFields = (opened: Fields, edited: Fields): readonly string[] =>
   Object.keys(edited).filter((field) => edited[field] !== opened[field])
 
-/** @throws EditConflict if somebody else changed a field since `opened`, whether or not the person changed it, too. */
-export function checkUnchanged(opened: Fields, now: Fields): void {
-  const conflicts = Object.keys(opened)
+interface Opened {
+  readonly opened: Fields
+  /** Reads the fields again, for the comparison that a conflict shows. */
+  readonly read: () => Promise<Fields>
+}
+
+/** @throws EditConflict if the service refuses the etag of the save as outdated. */
+export async function saveUnlessChanged<T>(save: () => Promise<T>, { opened, read }: Opened): Promise<T> {
+  try {
+    return await save()
+  } catch (error) {
+    const failure = failureOf(error)
+    if (failure?.reason !== "ETAG_MISMATCH") throw error
+    throw new EditConflict(conflictsOf(opened, await read(), failure.metadata.changed))
+  }
+}
+
+/** The changed fields of the form; the names of the service, if it changed only fields that the form does not have. */
+function conflictsOf(opened: Fields, now: Fields, changed = ""): readonly Conflict[] {
+  const shown = Object.keys(opened)
     .filter((field) => opened[field] !== now[field])
     .map((field) => ({ field, opened: String(opened[field]), now: String(now[field]) }))
-  if (conflicts.length > 0) throw new EditConflict(conflicts)
+  if (shown.length > 0) return shown
+  return changed.split(",").map((field) => ({ field, opened: "", now: "" }))
 }

@@ -64,6 +64,7 @@ export const englishFailures: FailureTexts = {
   ALREADY_EXISTS: { what: "Such an object exists already.", next: "Choose another name or key." },
   AUDIENCE_TAKEN: { what: "Another service owns this audience.", next: "Choose another audience." },
   AUDIENCE_NOT_REGISTERED: { what: "The app does not have this audience.", next: "Add it to the app first." },
+  ETAG_MISMATCH: { what: "Another administrator has changed this since you opened it.", next: reload },
   STATE_CONFLICT: { what: "The object's state does not allow this action.", next: reload },
   IN_USE: { what: "Something still uses this object.", next: "Remove what uses it first." },
   CREDENTIAL_LIMIT: { what: "The account has two active secrets, the limit.", next: "Revoke one first." },

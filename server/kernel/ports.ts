@@ -155,10 +155,12 @@ export interface Sessions {
   lock(id: SessionId): Promise<Session | undefined>
   /** Returns the session of this refresh token, locked. */
   lockByRefreshToken(tokenHashes: readonly Uint8Array[]): Promise<Session | undefined>
-  /** Active, unexpired sessions of the principal in the app, newest first, after the cursor. */
+  /**
+   * Active, unexpired sessions of the principal in the app, or only those at the tenant or context if one is given.
+   * Newest first, after the cursor.
+   */
   listActive(
-    principalId: PrincipalId,
-    appId: AppId,
+    of: { principalId: PrincipalId; appId: AppId; tenantId: TenantId | null; contextId: ContextId | null },
     nowMs: number,
     page: { size: number; before: SessionCursor | null },
   ): Promise<readonly Session[]>

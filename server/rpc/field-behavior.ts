@@ -8,11 +8,12 @@ import { FieldBehavior, field_behavior } from "@signet/proto/google/api/field_be
 /** How a request uses the message: an update may set no IMMUTABLE field either. */
 export type Use = "create" | "update"
 
-/** True when callers may not set the field in such a request. */
+/** True when callers may not set the field in such a request. A record has no etag (AIP-154) before it is created. */
 export function isClosed(field: DescField, use: Use): boolean {
   const behaviors = hasOption(field, field_behavior) ? getOption(field, field_behavior) : []
   return (
-    behaviors.includes(FieldBehavior.OUTPUT_ONLY) || (use === "update" && behaviors.includes(FieldBehavior.IMMUTABLE))
+    behaviors.includes(FieldBehavior.OUTPUT_ONLY) ||
+    (use === "update" ? behaviors.includes(FieldBehavior.IMMUTABLE) : field.name === "etag")
   )
 }
 

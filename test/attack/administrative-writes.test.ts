@@ -2,6 +2,7 @@
 // secret appears in an answer.
 import { generateKeyPairSync } from "node:crypto"
 import type { DescMethod, JsonObject } from "@bufbuild/protobuf"
+import type { AppId, SessionId, TenantId } from "@signet/kernel/ids"
 import { sql } from "kysely"
 import { pino } from "pino"
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
@@ -47,6 +48,7 @@ CreatePermission
 CreateRole -> role_id
 CreateMembership -> membership_id
 CreateGrant -> grant_id
+RevokePrincipalSession RevokePrincipalSessions
 InviteMember -> invitation_id
 UpdateApp UpdateProviderClient UpdateTenant UpdateContext UpdateMembership UpdatePermission UpdateRole
 RevokeGrant RevokeInvitation
@@ -62,8 +64,8 @@ BlockProviderAccount UnblockProviderAccount
 LockPrincipal UnlockPrincipal SuspendPrincipal ResumePrincipal DeactivatePrincipal ReactivatePrincipal
 `
 const steps = order.match(/\w+( -> \w+)?/g)?.map((each) => each.split(" -> ")) ?? []
-/** Writes whose repetition creates another resource or finds nothing. */
-const notIdempotent = /^(Create|Invite|Delete)/
+/** Writes whose repetition creates another resource, finds nothing, or counts nothing. */
+const notIdempotent = /^(Create|Invite|Delete|RevokePrincipalSessions)/
 
 const ask = (method: DescMethod, request: JsonObject) => callRaw(server, method, request, world.as("root"))
 
@@ -132,6 +134,15 @@ describe("a write", () => {
         world.as("root"),
       )
       expect(membership?.appId).toBe(app)
+    }
+    if (name.startsWith("RevokePrincipalSession")) {
+      const place = { app_id: app as AppId, tenant_id: ids.tenant_id as TenantId, context_id: null }
+      const active = { ...place, status: "ACTIVE", revoked_at: null, revoke_reason: null } as const
+      await store
+        .updateTable("session")
+        .set(active)
+        .where("id", "=", ids.session_id as SessionId)
+        .execute()
     }
     if (name === "InviteMember") ids = { ...ids, principal_id: world.people.otherAdmin.principalId }
     if (name === "ApproveMembership" || name === "RejectMembership") {

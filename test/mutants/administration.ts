@@ -21,6 +21,22 @@ const declined = {
 /** Mutants of the administration rules: who administers what, and which values an administrator may set or grant. */
 export const administrationMutants: readonly Mutant[] = [
   {
+    fault: "an outdated etag overwrites the change of another administrator",
+    file: "server/rpc/admin/roles.ts",
+    from: "refuseStale(schema, current, change.values)",
+    to: "",
+    test: "test/story/etags.test.ts",
+    name: "refuses an outdated update of a record: role",
+  },
+  {
+    fault: "a replaced secret leaves the etag unchanged",
+    file: "server/rpc/admin/provider-client/provider-client-shape.ts",
+    from: "encode(of.clientSecretSealed ?? new Uint8Array())",
+    to: '""',
+    test: "test/story/etags.test.ts",
+    name: "changes with a secret that no response contains",
+  },
+  {
     fault: "an administrator gets a credential of scopes that they lack",
     file: "server/rpc/service-account/administer.ts",
     from: "options.gives && !mayHaveCredential(account, administrator.scopes)",
@@ -91,7 +107,7 @@ export const administrationMutants: readonly Mutant[] = [
   },
   {
     fault: "a secret is kept as it came",
-    file: "server/rpc/admin/provider-secrets.ts",
+    file: "server/rpc/admin/provider-client/provider-secrets.ts",
     from: 'text === "" ? null : secrets.seal(label, bytesOf(text))',
     to: 'text === "" ? null : (void label, bytesOf(text))',
     test: writes,

@@ -151,7 +151,7 @@ export const signInMutants: readonly Mutant[] = [
   },
   {
     fault: "an app's administrator names addresses beside a preset",
-    file: "server/rpc/admin/new-provider-client.ts",
+    file: "server/rpc/admin/provider-client/new-provider-client.ts",
     from: "if (named !== undefined)",
     to: "if (false)",
     test: "test/story/connections.test.ts",

@@ -85,6 +85,22 @@ describe("signet user", () => {
     expect(await ada().run("login", "--as", "ada@example.com")).toMatchObject({ code: 0 })
   })
 
+  test("lists the sessions of a person, revokes one, and all with --yes", async () => {
+    const [{ principal, memberships }] = await json("user", "find", "ada@example.com")
+    const of = ["--principal", principal.id, "--app", memberships[0].appId]
+    const [session] = await json("session", "list", ...of)
+    expect(session).toMatchObject({ status: "ACTIVE", appId: memberships[0].appId })
+    expect(await json("session", "revoke", session.id, ...of)).toEqual({ id: session.id, status: "REVOKED" })
+    expect(await root().run("session", "revoke", ...of)).toMatchObject({
+      code: 2,
+      err: expect.stringContaining("confirmation required, use --yes"),
+    })
+    expect(await ada().run("login", "--as", "ada@example.com")).toMatchObject({ code: 0 })
+    expect(await json("session", "revoke", ...of, "--yes")).toEqual({ revokedSessions: 1 })
+    expect(await json("session", "list", ...of)).toEqual([])
+    expect(await ada().run("login", "--as", "ada@example.com")).toMatchObject({ code: 0 })
+  })
+
   test.each<[number, string, readonly string[]]>([
     [2, "USAGE", ["find"]],
     [2, "USAGE", ["find", "a@b.example", "--provider", "idp-a", "--subject", "x"]],

@@ -27,9 +27,9 @@ export async function startAdministeredServer(options: Partial<TestServerOptions
   const root = world.as("root")
   const { app, other, tenant, otherTenant, context, otherContext, people } = world
   const accountOf = async (name: AdministratorName) => {
-    const { principalId } = people[name]
+    const { principalId, sessionId } = people[name]
     const { providerAccounts } = await clients.admin.getPrincipal({ principalId }, root)
-    return { principalId, providerAccountId: providerAccounts[0]?.id ?? "" }
+    return { principalId, sessionId, providerAccountId: providerAccounts[0]?.id ?? "" }
   }
   const place = { appId: app.id, tenantId: "", contextId: "" }
   const own = await makeOneOfEach(clients, root, { ...place, ...(await accountOf("admin")) })

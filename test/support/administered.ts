@@ -20,6 +20,7 @@ export interface Ids {
   permission_key: string
   role_id: string
   grant_id: string
+  session_id: string
   principal_id: string
   provider_account_id: string
 }
@@ -33,6 +34,8 @@ interface Where {
   /** An active member of the app. */
   principalId: PrincipalId
   providerAccountId: string
+  /** A session of the principal at this place. */
+  sessionId?: string
 }
 
 /** Ids that do not exist. */
@@ -48,6 +51,7 @@ export function noIds(random: () => Uint8Array): Ids {
     permission_key: `missing.thing.do${Math.floor(Math.random() * 1e9)}`,
     role_id: id("rol"),
     grant_id: id("grt"),
+    session_id: id("ses"),
     principal_id: id("prn"),
     provider_account_id: id("pac"),
   }
@@ -83,6 +87,7 @@ export async function makeOneOfEach(clients: Clients, root: Options, where: Wher
     permission_key: key,
     role_id: idOf(role),
     grant_id: idOf(grant),
+    session_id: where.sessionId ?? "",
     principal_id: principalId,
     provider_account_id: where.providerAccountId,
   }

@@ -12,6 +12,7 @@ export interface SignedInPerson {
   readonly tokens: Readonly<Record<string, string>>
   readonly refreshToken: string
   readonly principalId: PrincipalId
+  readonly sessionId: string
 }
 
 interface Options {
@@ -50,7 +51,13 @@ export async function signIn(
     answer = await clients.auth.externalLogin({ ...(await request()), ...asked })
   }
   const tokens = answer.accessTokens
-  return { token: tokens.auth ?? "", tokens, refreshToken: answer.refreshToken, principalId }
+  return {
+    token: tokens.auth ?? "",
+    tokens,
+    refreshToken: answer.refreshToken,
+    principalId,
+    sessionId: answer.session?.id ?? "",
+  }
 }
 
 /** The unverified claims of a token. */

@@ -59,7 +59,9 @@ export function appUpdateCommand(
             if (before === undefined) return shown(before)
             const { app, paths } = changed(before, options, parseScope)
             if (paths.length === 0) throw usage("no option given: name what to change", "See: signet app update --help")
-            return shown((await api.call(updateApp, { appId, app, updateMask: { paths } })).app)
+            // The new lists derive from the ones read: a change in between must not be lost.
+            const request = { appId, app: { ...app, etag: before.etag }, updateMask: { paths } }
+            return shown((await api.call(updateApp, request)).app)
           })
         }),
       ),

@@ -18,6 +18,7 @@ import { t } from "../text/screens.ts"
 import { eventColumns } from "./audit-columns.tsx"
 import { Grants } from "./grants/grants.tsx"
 import { PrincipalActions, ProviderAccountAction } from "./principal-actions.tsx"
+import { SessionsOf } from "./sessions-of.tsx"
 
 /** One person: identity, memberships, grants, and what happened. */
 export function Person(): ReactNode {
@@ -37,9 +38,7 @@ export function Person(): ReactNode {
           <Grants appId={appId} principalId={principalId} />
         </Card>
       )}
-      <Card title={t.person.sessions}>
-        <p className="signet-muted">{t.person.noSessions}</p>
-      </Card>
+      {scopes.has("auth.members.read") && <SessionsOf principalId={principalId} />}
       {scopes.has("auth.audit.read") && <Events principalId={principalId} />}
     </Page>
   )

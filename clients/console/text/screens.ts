@@ -33,8 +33,6 @@ export const t = {
     memberships: "Memberships",
     grants: "Grants",
     sessions: "Sessions and devices",
-    noSessions:
-      "The API lists sessions and devices to their owner only. A suspension ends all of them; a removed membership ends those in its place.",
     events: "What happened",
     allEvents: "All events",
     installationOnly:

@@ -100,6 +100,7 @@ REASON_TABLE: Dict[str, Tuple[str, int, str]] = {
     "SNAPSHOT_OUTDATED": ("aborted", 409, "permissions changed after this version: refresh the access token"),
     "GRANT_LIMIT": ("failed_precondition", 409, "the principal has reached the limit of grants in this app: revoke one first"),
     "SNAPSHOT_TOO_LARGE": ("resource_exhausted", 507, "the permission snapshot exceeds the maximum size: reduce the principal's roles"),
+    "ETAG_MISMATCH": ("aborted", 409, "the record has changed since it was read: read it again, then apply the change"),
     "MALFORMED_REQUEST": ("invalid_argument", 400, "the request is malformed"),
     "UNKNOWN_FIELD": ("invalid_argument", 400, "the request has an unknown field"),
     "DUPLICATE_FIELD": ("invalid_argument", 400, "a field occurs twice in the request"),

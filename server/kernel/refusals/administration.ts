@@ -33,4 +33,9 @@ export const administrationRefusals = {
     status: 507,
     message: "the permission snapshot exceeds the maximum size: reduce the principal's roles",
   },
+  ETAG_MISMATCH: {
+    code: "aborted",
+    status: 409,
+    message: "the record has changed since it was read: read it again, then apply the change",
+  },
 } as const satisfies Record<string, Refusal>

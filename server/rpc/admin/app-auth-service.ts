@@ -7,8 +7,9 @@ import { grants } from "./grants.ts"
 import { invitations } from "./invitations.ts"
 import { memberships } from "./memberships.ts"
 import { permissions } from "./permissions.ts"
+import { principalSessions } from "./principal-sessions.ts"
 import { principals } from "./principals.ts"
-import { providerClients } from "./provider-clients.ts"
+import { providerClients } from "./provider-client/provider-clients.ts"
 import { roles } from "./roles.ts"
 import { tenants } from "./tenants.ts"
 import { users } from "./users.ts"
@@ -25,6 +26,7 @@ export function appAuthService(deps: Deps): ServiceImpl<typeof AppAuthService> {
     ...roles(deps),
     ...grants(deps),
     ...principals(deps),
+    ...principalSessions(deps),
     ...users(deps),
   }
 }

@@ -2,23 +2,25 @@ import type { MessageInitShape } from "@bufbuild/protobuf"
 import { timestampFromMs } from "@bufbuild/protobuf/wkt"
 import { type AppValues, settingsOf } from "@signet/kernel/administration/app"
 import type * as kernel from "@signet/kernel/records"
-import { type App, type AppSchema, PlaceStatus } from "@signet/proto/auth/v1/apps"
+import { type App, AppSchema, PlaceStatus } from "@signet/proto/auth/v1/apps"
+import { withEtag } from "./etag.ts"
 
-export const appShape = (of: kernel.App): MessageInitShape<typeof AppSchema> => ({
-  id: of.id,
-  name: of.name,
-  status: PlaceStatus[of.status],
-  audiences: [...of.audiences],
-  scopes: of.scopes.map((scope) => ({ ...scope, permissions: [...(scope.permissions ?? [])] })),
-  settings: {
-    ...of.settings,
-    allowedOrigins: [...of.settings.allowedOrigins],
-    allowedRedirectUris: [...of.settings.allowedRedirectUris],
-  },
-  installation: of.isInstallation,
-  createdAt: timestampFromMs(of.createdAtMs),
-  updatedAt: timestampFromMs(of.updatedAtMs),
-})
+export const appShape = (of: kernel.App): MessageInitShape<typeof AppSchema> =>
+  withEtag(AppSchema, {
+    id: of.id,
+    name: of.name,
+    status: PlaceStatus[of.status],
+    audiences: [...of.audiences],
+    scopes: of.scopes.map((scope) => ({ ...scope, permissions: [...(scope.permissions ?? [])] })),
+    settings: {
+      ...of.settings,
+      allowedOrigins: [...of.settings.allowedOrigins],
+      allowedRedirectUris: [...of.settings.allowedRedirectUris],
+    },
+    installation: of.isInstallation,
+    createdAt: timestampFromMs(of.createdAtMs),
+    updatedAt: timestampFromMs(of.updatedAtMs),
+  })
 
 /** The values that a message sets on an app. Its other fields are ignored. */
 export function appValues(app: App): AppValues {

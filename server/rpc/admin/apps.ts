@@ -15,6 +15,7 @@ import { changed } from "../field-mask.ts"
 import { pageAsked, pageFound } from "../page.ts"
 import { type AdminTransaction, administer, requireInstallation } from "./administer.ts"
 import { appShape, appValues } from "./app-shape.ts"
+import { refuseStale } from "./etag.ts"
 import { foundApp, wholeApp } from "./found.ts"
 import { given, isSame, moved, refuse } from "./outcome.ts"
 
@@ -63,6 +64,7 @@ export function apps(deps: Deps): Pick<ServiceImpl<typeof AppAuthService>, Metho
         refuse(appProblem(values, { ...groundsOf(admin), before: app }))
         refuse(scopePermissionsProblem(values.scopes, await permissionsNamed(admin, app, values.scopes)))
         if (isSame(values, appValues(current))) return { app: current }
+        refuseStale(AppSchema, current, change.values)
         const updated = { ...app, ...values, updatedAtMs: admin.nowMs }
         await admin.tx.apps.putApp(updated)
         await record(admin, "app.updated", updated)

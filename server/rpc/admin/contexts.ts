@@ -8,6 +8,7 @@ import { ContextSchema } from "@signet/proto/auth/v1/contexts"
 import type { Deps } from "../deps.ts"
 import { pageAsked, pageFound } from "../page.ts"
 import { administer } from "./administer.ts"
+import { withEtag } from "./etag.ts"
 import { foundContext, foundListPlace, foundPlace, placeOfContext, requireActive } from "./found.ts"
 import { refuseBlank } from "./outcome.ts"
 import { placeResource } from "./place-resource.ts"
@@ -72,13 +73,14 @@ export function contexts(deps: Deps): Pick<ServiceImpl<typeof AppAuthService>, M
   }
 }
 
-const shape = (of: Context): MessageInitShape<typeof ContextSchema> => ({
-  id: of.id,
-  appId: of.appId,
-  tenantId: of.tenantId ?? "",
-  type: of.type,
-  name: of.name,
-  status: Status[of.status],
-  createdAt: timestampFromMs(of.createdAtMs),
-  updatedAt: timestampFromMs(of.updatedAtMs),
-})
+const shape = (of: Context): MessageInitShape<typeof ContextSchema> =>
+  withEtag(ContextSchema, {
+    id: of.id,
+    appId: of.appId,
+    tenantId: of.tenantId ?? "",
+    type: of.type,
+    name: of.name,
+    status: Status[of.status],
+    createdAt: timestampFromMs(of.createdAtMs),
+    updatedAt: timestampFromMs(of.updatedAtMs),
+  })

@@ -117,9 +117,11 @@ export async function requireActive({ tx }: AdminTransaction, place: Place): Pro
 }
 
 /**
- * A principal, locked, that the caller may know. An administrator of the installation knows all principals; others know
+ * A principal that the caller may know. An administrator of the installation knows all principals; others know
  * the active members of the places that they administer. So an id reveals nothing about a principal elsewhere.
  *
+ * @param take Locked by default: a concurrent removal comes before, and is seen, or after, and revokes what this call
+ *   inserts.
  * @returns The memberships that the caller may see, of any status.
  * @throws Refused RESOURCE_UNRESOLVED
  */
@@ -127,11 +129,11 @@ export async function foundMember(
   admin: AdminTransaction,
   appId: AppId,
   idText: string,
+  take: Take = "lock",
 ): Promise<{ id: PrincipalId; memberships: readonly Membership[] }> {
   const { tx, caller, isInstallation } = admin
   const id = parseId("prn", idText)
-  // Locked: a concurrent removal comes before, and is seen, or after, and revokes what this call inserts.
-  const principal = id && (await tx.principals.lock(id))
+  const principal = id && (await (take === "lock" ? tx.principals.lock(id) : tx.identities.findPrincipal(id)))
   if (principal === undefined || principal.status === "DELETED") throw unresolved()
   const all = await tx.identities.findMemberships(principal.id, appId)
   const memberships = all.filter((each) => reachMismatch(caller, isInstallation, each) === undefined)

@@ -1,4 +1,4 @@
-import { create } from "@bufbuild/protobuf"
+import { create, type MessageInitShape } from "@bufbuild/protobuf"
 import type { HandlerContext, ServiceImpl } from "@connectrpc/connect"
 import { isLiveMembership } from "@signet/kernel/administration/moves"
 import type { Place } from "@signet/kernel/administration/ports"
@@ -14,6 +14,7 @@ import { pageAsked, pageFound } from "../page.ts"
 import { membershipStatusOf } from "../parse.ts"
 import { membershipShape } from "../shape.ts"
 import { type AdminTransaction, administer } from "./administer.ts"
+import { refuseStale, withEtag } from "./etag.ts"
 import { foundListPlace, foundMember, foundOwnApp, foundPlace, requireActive } from "./found.ts"
 import { changeMembership, foundMembership, type MoveName, newMembership, recordMembership } from "./membership.ts"
 import { given, isSame, refuse } from "./outcome.ts"
@@ -43,12 +44,12 @@ export function memberships(deps: Deps): Pick<ServiceImpl<typeof AppAuthService>
         const there = await admin.tx.identities.insertMembership(membership)
         if (there.id !== membership.id) throw new Refused("ALREADY_EXISTS")
         await recordMembership(admin, "membership.created", membership)
-        return { membership: membershipShape(membership) }
+        return { membership: shape(membership) }
       }),
 
     getMembership: (request, context) =>
       administer(deps, context, "read", async (admin) => ({
-        membership: membershipShape(await foundMembership(admin, request, "find")),
+        membership: shape(await foundMembership(admin, request, "find")),
       })),
 
     listMemberships: (request, context) =>
@@ -60,14 +61,14 @@ export function memberships(deps: Deps): Pick<ServiceImpl<typeof AppAuthService>
         const asked = pageAsked(deps.secrets, "mem", filter, request)
         const found = await admin.tx.members.list(appId, { tenantId, contextId, status, principalId }, asked)
         const { page, nextPageToken } = pageFound(deps.secrets, filter, request, found)
-        return { memberships: page.map(membershipShape), nextPageToken }
+        return { memberships: page.map(shape), nextPageToken }
       }),
 
     updateMembership: (request, context) =>
       administer(deps, context, "write", async (admin) => {
         const membership = await foundMembership(admin, request, "lock")
         const app = await foundOwnApp(admin, request.appId)
-        const current = create(MembershipSchema, membershipShape(membership))
+        const current = create(MembershipSchema, shape(membership))
         const values = given(request.membership, "membership")
         const change = { desc: MembershipSchema, values, mask: request.updateMask, path: "membership" }
         const { profile, scopes } = valuesOf(changed(current, change).message)
@@ -75,10 +76,11 @@ export function memberships(deps: Deps): Pick<ServiceImpl<typeof AppAuthService>
         const grounds = { before: membership.scopes, held: admin.caller.scopes }
         refuse(memberScopesProblem(app, scopes, grounds, "membership.scopes"))
         if (isSame({ profile, scopes }, valuesOf(current))) return { membership: current }
+        refuseStale(MembershipSchema, current, values)
         const updated = { ...membership, profile, scopes, updatedAtMs: admin.nowMs }
         await admin.tx.members.update(updated)
         await recordMembership(admin, "membership.updated", updated)
-        return { membership: membershipShape(updated) }
+        return { membership: shape(updated) }
       }),
 
     suspendMembership: (request, context) => move(deps, context, request, "suspend"),
@@ -106,9 +108,12 @@ function requireMember(
 function move(deps: Deps, context: HandlerContext, of: { appId: string; membershipId: string }, name: MoveName) {
   return administer(deps, context, "write", async (admin) => {
     const membership = await foundMembership(admin, of, "lock")
-    return { membership: membershipShape(await changeMembership(admin, membership, name)) }
+    return { membership: shape(await changeMembership(admin, membership, name)) }
   })
 }
+
+const shape = (of: Membership): MessageInitShape<typeof MembershipSchema> =>
+  withEtag(MembershipSchema, membershipShape(of))
 
 function valuesOf({ profile, scopes }: Asked): Pick<Membership, "profile" | "scopes"> {
   const { name = "", email = "" } = profile ?? {}

@@ -11,6 +11,7 @@ import { refuseClosed } from "../field-behavior.ts"
 import { changed } from "../field-mask.ts"
 import { pageAsked, pageFound } from "../page.ts"
 import { type AdminTransaction, administer, unresolved } from "./administer.ts"
+import { refuseStale, withEtag } from "./etag.ts"
 import { foundApp, foundOwnApp, wholeApp } from "./found.ts"
 import { given, refuse } from "./outcome.ts"
 
@@ -54,6 +55,7 @@ export function permissions(deps: Deps): Pick<ServiceImpl<typeof AppAuthService>
         const change = { desc: schema, values, mask: request.updateMask, path: "permission" }
         const { description } = changed(current, change).message
         if (description === permission.description) return { permission: current }
+        refuseStale(schema, current, values)
         const updated = { ...permission, description }
         await admin.tx.roles.updatePermission(updated)
         await record(admin, "permission.updated", updated)
@@ -86,10 +88,11 @@ const record = (
   { id, appId }: Permission,
 ): Promise<void> => admin.record(kind, { place: wholeApp(appId), target: { type: "permission", id } })
 
-const shape = (of: Permission): MessageInitShape<typeof PermissionSchema> => ({
-  id: of.id,
-  appId: of.appId,
-  key: of.key,
-  description: of.description,
-  createdAt: timestampFromMs(of.createdAtMs),
-})
+const shape = (of: Permission): MessageInitShape<typeof PermissionSchema> =>
+  withEtag(schema, {
+    id: of.id,
+    appId: of.appId,
+    key: of.key,
+    description: of.description,
+    createdAt: timestampFromMs(of.createdAtMs),
+  })

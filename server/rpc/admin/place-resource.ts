@@ -11,6 +11,7 @@ import type { Deps } from "../deps.ts"
 import { refuseClosed } from "../field-behavior.ts"
 import { changed } from "../field-mask.ts"
 import { type AdminTransaction, administer } from "./administer.ts"
+import { refuseStale } from "./etag.ts"
 import type { Take } from "./found.ts"
 import { given, moved, refuseBlank } from "./outcome.ts"
 
@@ -75,11 +76,13 @@ export function placeResource<Row extends PlaceRecord, Desc extends DescMessage,
       administer(deps, call, "write", async (admin) => {
         const row = await found(admin, of, "lock")
         const current = create(schema, shape(row))
-        const { message } = changed(current, { desc: schema, values: given(values, type), mask, path: type })
+        const asked = given(values, type)
+        const { message } = changed(current, { desc: schema, values: asked, mask, path: type })
         const name = nameOf(message)
         refuseBlank(name, `${type}.name`)
         if (row.status === "ARCHIVED") throw new Refused("STATE_CONFLICT")
         if (name === row.name) return shape(row)
+        refuseStale(schema, current, asked)
         const updated = { ...row, name, updatedAtMs: admin.nowMs }
         await store(admin).update(updated)
         await record(admin, `${type}.updated`, updated)

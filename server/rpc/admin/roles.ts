@@ -16,6 +16,7 @@ import { changed } from "../field-mask.ts"
 import { pageAsked, pageFound } from "../page.ts"
 import { grantLevelOf } from "../parse.ts"
 import { type AdminTransaction, administer } from "./administer.ts"
+import { refuseStale, withEtag } from "./etag.ts"
 import { foundIn, foundListPlace, foundOwnApp, foundPlace, requireActive, type Take } from "./found.ts"
 import { given, isSame, moved, refuse } from "./outcome.ts"
 
@@ -66,6 +67,7 @@ export function roles(deps: Deps): Pick<ServiceImpl<typeof AppAuthService>, Meth
         const updated = { ...role, ...values, updatedAtMs: admin.nowMs }
         await refuseProblem(admin, updated)
         if (isSame(values, valuesOf(current))) return { role: current }
+        refuseStale(schema, current, change.values)
         await admin.tx.roles.update(updated)
         await record(admin, "role.updated", updated)
         return { role: shape(updated) }
@@ -125,16 +127,17 @@ const valuesOf = (of: Asked): Pick<Role, "description" | "permissions" | "inheri
   assignableAt: of.assignableAt.map(grantLevelOf),
 })
 
-const shape = (of: Role): MessageInitShape<typeof RoleSchema> => ({
-  id: of.id,
-  appId: of.appId,
-  tenantId: of.tenantId ?? "",
-  key: of.key,
-  description: of.description,
-  permissions: [...of.permissions],
-  inheritable: of.inheritable,
-  assignableAt: of.assignableAt.map((level) => GrantLevel[level]),
-  status: Role_Status[of.status],
-  createdAt: timestampFromMs(of.createdAtMs),
-  updatedAt: timestampFromMs(of.updatedAtMs),
-})
+const shape = (of: Role): MessageInitShape<typeof RoleSchema> =>
+  withEtag(schema, {
+    id: of.id,
+    appId: of.appId,
+    tenantId: of.tenantId ?? "",
+    key: of.key,
+    description: of.description,
+    permissions: [...of.permissions],
+    inheritable: of.inheritable,
+    assignableAt: of.assignableAt.map((level) => GrantLevel[level]),
+    status: Role_Status[of.status],
+    createdAt: timestampFromMs(of.createdAtMs),
+    updatedAt: timestampFromMs(of.updatedAtMs),
+  })

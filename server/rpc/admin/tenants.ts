@@ -8,6 +8,7 @@ import { TenantSchema } from "@signet/proto/auth/v1/tenants"
 import type { Deps } from "../deps.ts"
 import { pageAsked, pageFound } from "../page.ts"
 import { administer } from "./administer.ts"
+import { withEtag } from "./etag.ts"
 import { foundApp, foundListPlace, foundTenant, placeOfTenant, requireActive, wholeApp } from "./found.ts"
 import { refuseBlank } from "./outcome.ts"
 import { placeResource } from "./place-resource.ts"
@@ -70,11 +71,12 @@ export function tenants(deps: Deps): Pick<ServiceImpl<typeof AppAuthService>, Me
   }
 }
 
-const shape = (of: Tenant): MessageInitShape<typeof TenantSchema> => ({
-  id: of.id,
-  appId: of.appId,
-  name: of.name,
-  status: Status[of.status],
-  createdAt: timestampFromMs(of.createdAtMs),
-  updatedAt: timestampFromMs(of.updatedAtMs),
-})
+const shape = (of: Tenant): MessageInitShape<typeof TenantSchema> =>
+  withEtag(TenantSchema, {
+    id: of.id,
+    appId: of.appId,
+    name: of.name,
+    status: Status[of.status],
+    createdAt: timestampFromMs(of.createdAtMs),
+    updatedAt: timestampFromMs(of.updatedAtMs),
+  })

@@ -16,7 +16,11 @@ export function sessionService(deps: Deps): ServiceImpl<typeof SessionService> {
       const filter = ["sessions", user.principal.id, user.appId]
       const { size, before } = pageAsked(deps.secrets, "ses", filter, request)
       const found = await deps.store.transaction((tx) =>
-        tx.sessions.listActive(user.principal.id, user.appId, nowMs, { size, before }),
+        tx.sessions.listActive(
+          { principalId: user.principal.id, appId: user.appId, tenantId: null, contextId: null },
+          nowMs,
+          { size, before },
+        ),
       )
       const { page, nextPageToken } = pageFound(deps.secrets, filter, request, found)
       return { sessions: page.map((session) => sessionShape(session, nowMs, user.sessionId)), nextPageToken }

@@ -30,7 +30,11 @@ describeOnEachStore("a query about sessions, tokens and revocations answers for 
       const other = await putOwnApp(tx)
       const own = newSession(ada)
       for (const each of [own, newSession(ada, { appId: other.id }), newSession(bob)]) await tx.sessions.insert(each)
-      const listed = await tx.sessions.listActive(ada.principal.id, app.id, nowMs, page)
+      const listed = await tx.sessions.listActive(
+        { principalId: ada.principal.id, appId: app.id, tenantId: null, contextId: null },
+        nowMs,
+        page,
+      )
       expect(listed.map(({ id }) => id)).toEqual([own.id])
     })
   })

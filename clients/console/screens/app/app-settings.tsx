@@ -5,7 +5,7 @@ import { type ReactNode, useState } from "react"
 import { useAccess } from "../../access.tsx"
 import { changed } from "../../ask.ts"
 import { EditFailed } from "../../edit-failed.tsx"
-import { changedFields, checkUnchanged, type Fields } from "../../edits.ts"
+import { changedFields, type Fields, saveUnlessChanged } from "../../edits.ts"
 import { Card, Facts, Field, words } from "../../page.tsx"
 import { t } from "../../text/screens.ts"
 import { PlaceActions } from "./place-actions.tsx"
@@ -83,24 +83,22 @@ export function AppSettings({ app }: { app: App }): ReactNode {
 
 function Form({ app }: { app: App }): ReactNode {
   const admin = useService(AppAuthService)
-  const [opened, setOpened] = useState(() => formOf(app))
+  const [current, setCurrent] = useState(app)
+  const opened = formOf(current)
   const [form, setForm] = useState(opened)
   const [isSaved, setSaved] = useState(false)
   const edited = changedFields(opened, form)
-  const read = async () => {
-    const { app: now } = await admin.getApp({ appId: app.id })
-    return formOf(now ?? app)
+  const read = async () => (await admin.getApp({ appId: app.id })).app ?? app
+  const show = (now: App) => {
+    setCurrent(now)
+    setForm(formOf(now))
   }
-  const load = async () => {
-    const now = await read()
-    setOpened(now)
-    setForm(now)
-  }
-  const save = useAction(async () => {
-    checkUnchanged(opened, await read())
-    await admin.updateApp({
+  const load = async () => show(await read())
+  const update = () =>
+    admin.updateApp({
       appId: app.id,
       app: {
+        etag: current.etag,
         name: form.name,
         audiences: words(form.audiences),
         settings: {
@@ -111,7 +109,9 @@ function Form({ app }: { app: App }): ReactNode {
       },
       updateMask: { paths: edited.map((field) => paths[field] ?? field) },
     })
-    await load()
+  const save = useAction(async () => {
+    const { app: saved } = await saveUnlessChanged(update, { opened, read: async () => formOf(await read()) })
+    show(saved ?? app)
     setSaved(true)
     await Promise.all([changed("app"), changed("apps")])
   })

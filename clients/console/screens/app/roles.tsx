@@ -5,7 +5,7 @@ import { type ReactNode, useState } from "react"
 import { useAccess } from "../../access.tsx"
 import { changed, useAsk, useList } from "../../ask.ts"
 import { EditFailed } from "../../edit-failed.tsx"
-import { changedFields, checkUnchanged } from "../../edits.ts"
+import { changedFields, saveUnlessChanged } from "../../edits.ts"
 import { Field, List, words } from "../../page.tsx"
 import { t } from "../../text/screens.ts"
 
@@ -117,16 +117,18 @@ const formOf = (role: Role | undefined) => ({
 
 function RoleForm({ appId, role, onClose }: { appId: string; role: Role | undefined; onClose: () => void }): ReactNode {
   const admin = useService(AppAuthService)
-  const [opened, setOpened] = useState(() => formOf(role))
+  const [current, setCurrent] = useState(role)
+  const opened = formOf(current)
   const [form, setForm] = useState(opened)
   const edited = changedFields(opened, form)
-  const read = async () => formOf((await admin.getRole({ appId, roleId: role?.id ?? "" })).role)
+  const read = async () => (await admin.getRole({ appId, roleId: role?.id ?? "" })).role
   const save = useAction(async () => {
     const values = { ...form, permissions: words(form.permissions) }
-    if (role === undefined) await admin.createRole({ appId, role: values })
+    if (current === undefined) await admin.createRole({ appId, role: values })
     else {
-      checkUnchanged(opened, await read())
-      await admin.updateRole({ appId, roleId: role.id, role: values, updateMask: { paths: [...edited] } })
+      const { id: roleId, etag } = current
+      const request = { appId, roleId, role: { ...values, etag }, updateMask: { paths: [...edited] } }
+      await saveUnlessChanged(() => admin.updateRole(request), { opened, read: async () => formOf(await read()) })
     }
     await changed("roles", appId)
     onClose()
@@ -134,8 +136,8 @@ function RoleForm({ appId, role, onClose }: { appId: string; role: Role | undefi
   const reload = async () => {
     const now = await read()
     save.clear()
-    setOpened(now)
-    setForm(now)
+    setCurrent(now)
+    setForm(formOf(now))
   }
   return (
     <Dialog title={role === undefined ? t.role.create : t.role.edit(role.key)} onClose={onClose}>

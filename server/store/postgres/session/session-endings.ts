@@ -41,7 +41,8 @@ export function sessionEndings(db: Database): SessionEndings {
   }
 }
 
-const signedInAt = ({ appId, tenantId, contextId }: Place) => [
+/** The sessions of an app, or only those at the tenant or context if one is given. */
+export const signedInAt = ({ appId, tenantId, contextId }: Place) => [
   only("app_id", appId),
   only("tenant_id", tenantId),
   only("context_id", contextId),

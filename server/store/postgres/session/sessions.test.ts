@@ -153,7 +153,11 @@ describeOnEachStore("sessions and refresh tokens", (kind) => {
     await store.transaction(async (tx) => {
       for (const session of [...listed, ...left]) await tx.sessions.insert(session)
       const page = (size: number, before: { createdAtMs: number; id: (typeof left)[0]["id"] } | null) =>
-        tx.sessions.listActive(person.principal.id, app.id, 10_000, { size, before })
+        tx.sessions.listActive(
+          { principalId: person.principal.id, appId: app.id, tenantId: null, contextId: null },
+          10_000,
+          { size, before },
+        )
       expect(await page(10, null)).toStrictEqual(listed)
       const first = await page(2, null)
       expect(first).toStrictEqual(listed.slice(0, 2))

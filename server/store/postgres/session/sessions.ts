@@ -6,7 +6,7 @@ import { instant, rowMapping } from "../row-mapping.ts"
 import type { SessionTable } from "../schema.ts"
 import { at, type Database, insertInto, run } from "../sql.ts"
 import { refreshTokenRows } from "./refresh-token-row.ts"
-import { endActive, endWhere } from "./session-endings.ts"
+import { endActive, endWhere, signedInAt } from "./session-endings.ts"
 
 export const sessionRows = rowMapping<Session, SessionTable>({
   id: "id",
@@ -79,18 +79,18 @@ export function sessions(db: Database): Sessions {
       return row && sessionRows.fromRow(row)
     },
 
-    async listActive(principalId, appId, nowMs, { size, before }) {
+    async listActive({ principalId, ...place }, nowMs, { size, before }) {
       let query = db
         .selectFrom("session")
         .select(sessionRows.columns)
         .where("principal_id", "=", principalId)
-        .where("app_id", "=", appId)
         .where("status", "=", "ACTIVE")
         .where("idle_expires_at", ">", at(nowMs))
         .where("absolute_expires_at", ">", at(nowMs))
         .orderBy("created_at", "desc")
         .orderBy("id", "desc")
         .limit(size)
+      for (const condition of signedInAt(place)) query = query.where(condition)
       if (before !== null)
         query = query.where(sql<boolean>`(created_at, id) < (${at(before.createdAtMs)}, ${before.id})`)
       return (await query.execute()).map(sessionRows.fromRow)

@@ -224,6 +224,8 @@ const (
 	Reason_GRANT_LIMIT Reason = 267
 	// 507. The permission snapshot exceeds the maximum size of a response.
 	Reason_SNAPSHOT_TOO_LARGE Reason = 268
+	// 409. The record has changed since the etag was read; metadata `changed` lists the changed fields.
+	Reason_ETAG_MISMATCH Reason = 269
 	// 400. The body does not match its content type.
 	Reason_MALFORMED_REQUEST Reason = 300
 	// 400. The request has a field that its message does not define.
@@ -444,6 +446,7 @@ var (
 		266: "SNAPSHOT_OUTDATED",
 		267: "GRANT_LIMIT",
 		268: "SNAPSHOT_TOO_LARGE",
+		269: "ETAG_MISMATCH",
 		300: "MALFORMED_REQUEST",
 		301: "UNKNOWN_FIELD",
 		302: "DUPLICATE_FIELD",
@@ -603,6 +606,7 @@ var (
 		"SNAPSHOT_OUTDATED":             266,
 		"GRANT_LIMIT":                   267,
 		"SNAPSHOT_TOO_LARGE":            268,
+		"ETAG_MISMATCH":                 269,
 		"MALFORMED_REQUEST":             300,
 		"UNKNOWN_FIELD":                 301,
 		"DUPLICATE_FIELD":               302,
@@ -695,7 +699,7 @@ var File_signet_authz_v1_reason_proto protoreflect.FileDescriptor
 
 const file_signet_authz_v1_reason_proto_rawDesc = "" +
 	"\n" +
-	"\x1csignet/authz/v1/reason.proto\x12\x0fsignet.authz.v1*\xc7\x1d\n" +
+	"\x1csignet/authz/v1/reason.proto\x12\x0fsignet.authz.v1*\xdb\x1d\n" +
 	"\x06Reason\x12\x16\n" +
 	"\x12REASON_UNSPECIFIED\x10\x00\x12\x11\n" +
 	"\rNO_CREDENTIAL\x10\x01\x12\x18\n" +
@@ -796,7 +800,8 @@ const file_signet_authz_v1_reason_proto_rawDesc = "" +
 	"\x11OUTPUT_ONLY_FIELD\x10\x89\x02\x12\x16\n" +
 	"\x11SNAPSHOT_OUTDATED\x10\x8a\x02\x12\x10\n" +
 	"\vGRANT_LIMIT\x10\x8b\x02\x12\x17\n" +
-	"\x12SNAPSHOT_TOO_LARGE\x10\x8c\x02\x12\x16\n" +
+	"\x12SNAPSHOT_TOO_LARGE\x10\x8c\x02\x12\x12\n" +
+	"\rETAG_MISMATCH\x10\x8d\x02\x12\x16\n" +
 	"\x11MALFORMED_REQUEST\x10\xac\x02\x12\x12\n" +
 	"\rUNKNOWN_FIELD\x10\xad\x02\x12\x14\n" +
 	"\x0fDUPLICATE_FIELD\x10\xae\x02\x12\x12\n" +

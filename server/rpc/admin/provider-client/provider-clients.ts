@@ -9,14 +9,15 @@ import { parseId } from "@signet/kernel/ids"
 import type { ProviderClient } from "@signet/kernel/records"
 import type { AppAuthService } from "@signet/proto/auth/v1/app_auth_service"
 import { ProviderClientSchema } from "@signet/proto/auth/v1/provider_clients"
-import type { Deps } from "../deps.ts"
-import { refuseClosed } from "../field-behavior.ts"
-import { changed } from "../field-mask.ts"
-import { pageAsked, pageFound } from "../page.ts"
-import { type AdminTransaction, administer } from "./administer.ts"
-import { foundApp, foundIn, wholeApp } from "./found.ts"
+import type { Deps } from "../../deps.ts"
+import { refuseClosed } from "../../field-behavior.ts"
+import { changed } from "../../field-mask.ts"
+import { pageAsked, pageFound } from "../../page.ts"
+import { type AdminTransaction, administer } from "../administer.ts"
+import { refuseStale } from "../etag.ts"
+import { foundApp, foundIn, wholeApp } from "../found.ts"
+import { given, isSame, moved, refuse } from "../outcome.ts"
 import { newClientValues } from "./new-provider-client.ts"
-import { given, isSame, moved, refuse } from "./outcome.ts"
 import { clientValues, providerClientShape } from "./provider-client-shape.ts"
 import { sealed } from "./provider-secrets.ts"
 
@@ -86,6 +87,7 @@ export function providerClients(deps: Deps): Pick<ServiceImpl<typeof AppAuthServ
         const isAsItWas =
           isSame(next, clientValues(current)) && !paths.has("client_secret") && !paths.has("token_secret")
         if (isAsItWas) return { providerClient: current }
+        refuseStale(schema, current, values)
         const updated = { ...client, ...next, ...secrets, updatedAtMs: admin.nowMs }
         await admin.tx.apps.putProviderClient(updated)
         await record(admin, "provider_client.updated", updated)

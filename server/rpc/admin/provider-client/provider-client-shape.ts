@@ -7,44 +7,55 @@ import {
   type ProviderClient,
   ProviderClient_NonceMode,
   ProviderClient_Status,
-  type ProviderClientSchema,
+  ProviderClientSchema,
 } from "@signet/proto/auth/v1/provider_clients"
 import { Platform, Provider } from "@signet/proto/auth/v1/records"
-import { platformOf, providerOf } from "../parse.ts"
+import { encode } from "../../base64url.ts"
+import { platformOf, providerOf } from "../../parse.ts"
+import { withEtag } from "../etag.ts"
 
 /** A client without its secrets: no call returns them. */
-export const providerClientShape = (of: kernel.ProviderClient): MessageInitShape<typeof ProviderClientSchema> => ({
-  id: of.id,
-  appId: of.appId,
-  provider: Provider[of.provider],
-  platform: Platform[of.platform],
-  status: ProviderClient_Status[of.status],
-  clientId: of.clientId,
-  issuers: [...of.issuers],
-  canonicalIssuer: of.canonicalIssuer,
-  audiences: [...of.audiences],
-  authorizedParties: [...of.authorizedParties],
-  nonceMode: ProviderClient_NonceMode[of.nonceMode],
-  requireNonce: of.requireNonce,
-  hostedDomains: [...of.hostedDomains],
-  signupEnabled: of.signupEnabled,
-  redirectUris: [...of.redirectUris],
-  jwksUri: of.jwksUri,
-  tokenEndpoint: of.tokenEndpoint ?? "",
-  hasClientSecret: of.clientSecretSealed !== null,
-  providerTenant: of.providerTenant ?? "",
-  clientKeyId: of.clientKeyId ?? "",
-  revocationEndpoint: of.revocationEndpoint ?? "",
-  projectUrl: of.projectUrl ?? "",
-  hasTokenSecret: of.tokenSecretSealed !== null,
-  connection: of.connection,
-  displayName: of.displayName,
-  authorizationEndpoint: of.authorizationEndpoint ?? "",
-  scopes: [...of.scopes],
-  requiresResponseIssuer: of.requiresResponseIssuer,
-  createdAt: timestampFromMs(of.createdAtMs),
-  updatedAt: timestampFromMs(of.updatedAtMs),
-})
+export const providerClientShape = (of: kernel.ProviderClient): MessageInitShape<typeof ProviderClientSchema> =>
+  withEtag(
+    ProviderClientSchema,
+    {
+      id: of.id,
+      appId: of.appId,
+      provider: Provider[of.provider],
+      platform: Platform[of.platform],
+      status: ProviderClient_Status[of.status],
+      clientId: of.clientId,
+      issuers: [...of.issuers],
+      canonicalIssuer: of.canonicalIssuer,
+      audiences: [...of.audiences],
+      authorizedParties: [...of.authorizedParties],
+      nonceMode: ProviderClient_NonceMode[of.nonceMode],
+      requireNonce: of.requireNonce,
+      hostedDomains: [...of.hostedDomains],
+      signupEnabled: of.signupEnabled,
+      redirectUris: [...of.redirectUris],
+      jwksUri: of.jwksUri,
+      tokenEndpoint: of.tokenEndpoint ?? "",
+      hasClientSecret: of.clientSecretSealed !== null,
+      providerTenant: of.providerTenant ?? "",
+      clientKeyId: of.clientKeyId ?? "",
+      revocationEndpoint: of.revocationEndpoint ?? "",
+      projectUrl: of.projectUrl ?? "",
+      hasTokenSecret: of.tokenSecretSealed !== null,
+      connection: of.connection,
+      displayName: of.displayName,
+      authorizationEndpoint: of.authorizationEndpoint ?? "",
+      scopes: [...of.scopes],
+      requiresResponseIssuer: of.requiresResponseIssuer,
+      createdAt: timestampFromMs(of.createdAtMs),
+      updatedAt: timestampFromMs(of.updatedAtMs),
+    },
+    {
+      // A replaced secret is a new version, too.
+      clientSecret: encode(of.clientSecretSealed ?? new Uint8Array()),
+      tokenSecret: encode(of.tokenSecretSealed ?? new Uint8Array()),
+    },
+  )
 
 const nonceModes: Record<number, kernel.ProviderClient["nonceMode"]> = {
   [ProviderClient_NonceMode.NONCE_MODE_UNSPECIFIED]: "RAW",

@@ -2,7 +2,7 @@ import { presetValues } from "@signet/kernel/administration/preset"
 import { invalid } from "@signet/kernel/administration/problem"
 import { type ClientValues, completed } from "@signet/kernel/administration/provider-client"
 import type { ProviderClient } from "@signet/proto/auth/v1/provider_clients"
-import { refusalOf } from "./outcome.ts"
+import { refusalOf } from "../outcome.ts"
 import { givenValues } from "./provider-client-shape.ts"
 
 /** The fields that a preset fills in, by contract name. A client with a preset sets none of them. */
