@@ -38,7 +38,7 @@ test("the packages and what they export are these", () => {
     "@signet/canonical": ["."],
     "@signet/guard": [
       ...[".", "./connect", "./edge", "./express", "./fastify", "./fetch", "./mailbox", "./mailbox-contexts"],
-      ...["./mailbox-replay", "./mailbox-replay-sql", "./mailbox-sender", "./node", "./port", "./tool"],
+      ...["./mailbox-replay", "./mailbox-replay-sql", "./mailbox-sender", "./next", "./node", "./port", "./tool"],
     ],
     // The engine and its crypto are inside, and stay there.
     "@signet/client": [
@@ -132,6 +132,7 @@ test.each<[string, () => Promise<object>, string[]]>([
   ["@signet/guard/express", () => import("@signet/guard/express"), ["callerOf", "guardMiddleware"]],
   ["@signet/guard/fastify", () => import("@signet/guard/fastify"), ["callerOf", "guardHook"]],
   ["@signet/guard/fetch", () => import("@signet/guard/fetch"), ["guardFetch", "responseOf"]],
+  ["@signet/guard/next", () => import("@signet/guard/next"), ["guardNext"]],
   ["@signet/guard/connect", () => import("@signet/guard/connect"), ["createConnectGuard", "kAuth"]],
   [
     "@signet/canonical",

@@ -10,6 +10,7 @@ const app = lazy(async () => ({ default: (await import("./screens/app/app.tsx"))
 const services = lazy(async () => ({ default: (await import("./screens/services.tsx")).Services }))
 const service = lazy(async () => ({ default: (await import("./screens/service.tsx")).Service }))
 const delegations = lazy(async () => ({ default: (await import("./screens/delegations.tsx")).Delegations }))
+const activity = lazy(async () => ({ default: (await import("./screens/activity.tsx")).Activity }))
 const audit = lazy(async () => ({ default: (await import("./screens/audit.tsx")).Audit }))
 const why = lazy(async () => ({ default: (await import("./screens/why.tsx")).Why }))
 const keys = lazy(async () => ({ default: (await import("./screens/keys.tsx")).Keys }))
@@ -44,6 +45,7 @@ export const screens: readonly Screen[] = [
     ...{ all: services, one: service },
   },
   { path: "delegations", name: nav.delegations, group: nav.administration, all: delegations },
+  { path: "activity", name: nav.activity, group: nav.understanding, scope: "auth.audit.read", all: activity },
   { path: "audit", name: nav.audit, group: nav.understanding, scope: "auth.audit.read", all: audit },
   { path: "why", name: nav.why, group: nav.understanding, scope: "auth.audit.read", all: why },
   { path: "keys", name: nav.keys, group: nav.understanding, all: keys },

@@ -169,9 +169,38 @@ describe.skipIf(chromiumMissing !== undefined)(title, () => {
     await second.close()
   })
 
+  test.runIf(isLong)("shows the sessions of a member, and revokes all after it has counted them", async () => {
+    const second = await browser.newContext()
+    const there = await watched.open(second, `${program.url}/console`)
+    await signIn(there, "barbara@example.com", attack)
+    await there.getByRole("heading", { name: "Overview" }).waitFor()
+    await go("/people?find=barbara@example.com")
+    await tab.getByRole("link", { name: attack }).click()
+    await tab.getByRole("rowheader", { name: "Signet console" }).waitFor()
+    await press("Revoke all")
+    await tab.getByText("1 session ends where you administer.").waitFor()
+    await tab.getByRole("dialog").getByRole("button", { name: "Revoke all" }).click()
+    await tab.getByText("No active session where you administer.").waitFor()
+    await there.reload()
+    await there.getByRole("button", { name: "Sign in with Stand-in" }).waitFor()
+    await second.close()
+  })
+
+  test.runIf(isLong)(
+    "draws sign-ins, denials by reason and tokens by grant, with their numbers as tables",
+    async () => {
+      await go("/activity")
+      await tab.getByRole("img", { name: "Sign-ins" }).waitFor()
+      await tab.getByRole("rowheader", { name: "MISSING_SCOPE", exact: false }).waitFor()
+      await tab.getByRole("rowheader", { name: "Sign-in", exact: true }).waitFor()
+      expect(await tab.locator("rect.bar-0").count()).toBeGreaterThan(0)
+    },
+  )
+
   const screens = ["", "/people?find=ada@example.com", "/apps", "/services", "/delegations", "/audit", "/why", "/keys"]
   const more = [
     "/health",
+    "/activity",
     "/account",
     ...["members", "roles", "connections", "tenants"].map((one) => `/apps/${developmentAppId}/${one}`),
   ]

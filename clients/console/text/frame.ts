@@ -26,6 +26,7 @@ export const t = {
     apps: "Apps",
     services: "Service accounts",
     delegations: "Delegation",
+    activity: "Activity",
     audit: "Audit",
     why: "Why?",
     keys: "Signing keys",

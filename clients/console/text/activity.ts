@@ -1,0 +1,30 @@
+import { plural } from "./frame.ts"
+
+export const t = {
+  title: "Activity",
+  about: "Counted in this browser from the audit events that you may read.",
+  span: "Time",
+  spans: { day: "The last 24 hours", week: "The last 7 days", month: "The last 30 days" },
+  signIns: "Sign-ins",
+  succeeded: "Succeeded",
+  failed: "Failed",
+  failures: "Failed sign-ins by reason",
+  failuresAbout: "LOCKED_OUT and RATE_LIMITED are the refusals of the limits.",
+  denials: "Denied calls by reason",
+  tokens: "Tokens by grant",
+  grants: {
+    "session.created": "Sign-in",
+    "session.refreshed": "Refresh",
+    "token.issued": "Client credentials",
+    "pat.used": "Personal access token",
+    "delegation.used": "On behalf of a user",
+    "token.exchanged": "Context token",
+  } as Readonly<Record<string, string>>,
+  none: "None in this time.",
+  from: "From",
+  reason: "Reason",
+  grant: "Grant",
+  count: "Number",
+  asTable: "As a table",
+  capped: (count: number) => `Only the newest ${plural(count, "event is", "events are")} counted.`,
+}
