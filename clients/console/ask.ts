@@ -1,5 +1,6 @@
 // Reads of the service, cached by what they ask. A change invalidates what it may have changed.
 import { needsSignIn } from "@signet/client-web"
+import type { Listed } from "@signet/react/core"
 import { QueryClient, type UseQueryResult, useInfiniteQuery, useQuery } from "@tanstack/react-query"
 
 export const queries = new QueryClient({
@@ -22,15 +23,6 @@ export function useAsk<Data>(
 export interface Page<Item> {
   readonly items: readonly Item[]
   readonly nextPageToken: string
-}
-
-export interface Listed<Item> {
-  readonly items: readonly Item[]
-  readonly error: unknown
-  readonly isPending: boolean
-  readonly hasMore: boolean
-  more(): void
-  reload(): void
 }
 
 /** A list that the service pages: no more than the shown pages are in the browser. */

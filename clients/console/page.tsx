@@ -1,9 +1,9 @@
 // The parts that screens share: a page with its heading, tables, facts, fields.
-import { Failed, Loading } from "@signet/react/core"
 import { type ReactNode, useEffect, useRef } from "react"
-import type { Listed } from "./ask.ts"
 import { Link } from "./router.tsx"
 import { t } from "./text/frame.ts"
+
+export { type Column, List } from "@signet/react/core"
 
 export interface PageProps {
   readonly title: string
@@ -38,69 +38,6 @@ export function Page({ title, about, under, actions, children }: PageProps): Rea
         {actions && <div className="page-actions">{actions}</div>}
       </header>
       {children}
-    </>
-  )
-}
-
-export interface Column<Item> {
-  readonly head: string
-  readonly cell: (item: Item) => ReactNode
-}
-
-export interface ListProps<Item> {
-  readonly list: Listed<Item>
-  readonly columns: readonly Column<Item>[]
-  readonly keyOf: (item: Item) => string
-  readonly none: string
-  readonly label: string
-}
-
-/** A table of a paged list, with its loading, empty and failed states. The first column heads its row. */
-export function List<Item>({ list, columns, keyOf, none, label }: ListProps<Item>): ReactNode {
-  const [first, ...rest] = columns
-  if (first === undefined) return null
-  return (
-    <>
-      <Failed error={list.error} retry={list.reload} />
-      {list.items.length === 0 && list.isPending && <Loading />}
-      {list.items.length === 0 && !list.isPending && list.error === undefined && <p className="empty">{none}</p>}
-      {list.items.length > 0 && (
-        // biome-ignore lint/a11y/noNoninteractiveTabindex: a table that scrolls must be reachable by keyboard.
-        <section className="signet-table" aria-label={label} tabIndex={0}>
-          <table>
-            <thead>
-              <tr>
-                {columns.map(({ head }) =>
-                  head === "" ? (
-                    <td key={head} />
-                  ) : (
-                    <th key={head} scope="col">
-                      {head}
-                    </th>
-                  ),
-                )}
-              </tr>
-            </thead>
-            <tbody>
-              {list.items.map((item) => (
-                <tr key={keyOf(item)}>
-                  <th scope="row">{first.cell(item)}</th>
-                  {rest.map(({ head, cell }) => (
-                    <td key={head} className={head === "" ? "signet-row-actions" : undefined}>
-                      {cell(item)}
-                    </td>
-                  ))}
-                </tr>
-              ))}
-            </tbody>
-          </table>
-        </section>
-      )}
-      {list.hasMore && (
-        <button type="button" className="signet-button" disabled={list.isPending} onClick={list.more}>
-          {t.more}
-        </button>
-      )}
     </>
   )
 }

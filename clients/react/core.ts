@@ -2,6 +2,7 @@
 export { useService } from "./calls.ts"
 export { englishFailures } from "./failure-texts.ts"
 export { type Explained, explainFailure, type FailureText, type FailureTexts } from "./failures.ts"
+export { type Column, List, type Listed, type ListProps } from "./list.tsx"
 export {
   Confirm,
   type ConfirmProps,
@@ -20,7 +21,7 @@ export { SignIn, type SignInProps } from "./sign-in.tsx"
 export { english, type Text } from "./text.ts"
 export { type Claims, claimsIn } from "./token-claims.ts"
 export { type Authorized, useAuthorized, type Wanted } from "./use-authorized.ts"
-export { type Action, type Read, useAction, useRead } from "./use-call.ts"
-export { type Pages, usePages } from "./use-pages.ts"
+export { type Action, asList, type Read, useAction, useRead } from "./use-call.ts"
+export { usePages } from "./use-pages.ts"
 export { useSession } from "./use-session.ts"
 export { UserButton, type UserButtonProps } from "./user-button.tsx"

@@ -3,7 +3,8 @@ import { Membership_Status as Is, type Membership } from "@signet/proto/auth/v1/
 import { type ReactNode, useState } from "react"
 import { useService } from "./calls.ts"
 import { InviteMember } from "./invite-member.tsx"
-import { Confirm, enumName, Failed, Loading, Status, Time } from "./parts.tsx"
+import { List } from "./list.tsx"
+import { Confirm, enumName, Failed, Status, Time } from "./parts.tsx"
 import { useText } from "./provider.tsx"
 import { useAction } from "./use-call.ts"
 import { usePages } from "./use-pages.ts"
@@ -25,8 +26,7 @@ type Asked = { readonly is: "suspend" | "remove" | "reject"; readonly of: Member
 export function Members(props: MembersProps): ReactNode {
   const { appId, tenantId = "", contextId = "", principalId = "", linkTo } = props
   const service = useService(AppAuthService)
-  const text = useText()
-  const { members } = text
+  const { members } = useText()
   const pages = usePages([appId, tenantId, contextId, principalId], async (pageToken, signal) => {
     const asked = { appId, tenantId, contextId, principalId, pageToken, pageSize: 50 }
     const { memberships, nextPageToken } = await service.listMemberships(asked, { signal })
@@ -77,64 +77,43 @@ export function Members(props: MembersProps): ReactNode {
           </button>
         </div>
       )}
-      <Failed error={pages.error} retry={pages.reload} />
       {asked === undefined && <Failed error={act.error} />}
-      {pages.items.length === 0 && pages.isPending && <Loading />}
-      {pages.items.length === 0 && pages.isComplete && <p className="signet-muted">{members.none}</p>}
-      {pages.items.length > 0 && (
-        <div className="signet-table">
-          <table>
-            <thead>
-              <tr>
-                <th scope="col">{members.name}</th>
-                <th scope="col">{members.status}</th>
-                <th scope="col">{members.scopes}</th>
-                <th scope="col">{members.since}</th>
-                <td />
-              </tr>
-            </thead>
-            <tbody>
-              {pages.items.map((one) => (
-                <tr key={one.id}>
-                  <th scope="row">
-                    {linkTo?.(one) ?? nameOf(one, members.unnamed)}
-                    <span className="signet-id">{one.tenantId || one.contextId || one.principalId}</span>
-                  </th>
-                  <td>
-                    <Status name={enumName(Is, one.status)} />
-                  </td>
-                  <td className="signet-scopes" title={one.scopes.join(", ")}>
-                    {one.scopes.length === 0
-                      ? members.defaultScopes
-                      : `${members.defaultScopes} + ${one.scopes.length}`}
-                  </td>
-                  <td>
-                    <Time at={one.createdAt} />
-                  </td>
-                  <td className="signet-row-actions">
-                    {buttons(one).map(({ label, run }) => (
-                      <button
-                        key={label}
-                        type="button"
-                        className="signet-button"
-                        disabled={act.isPending}
-                        onClick={run}
-                      >
-                        {label}
-                      </button>
-                    ))}
-                  </td>
-                </tr>
-              ))}
-            </tbody>
-          </table>
-        </div>
-      )}
-      {!pages.isComplete && pages.items.length > 0 && (
-        <button type="button" className="signet-button" disabled={pages.isPending} onClick={pages.more}>
-          {text.more}
-        </button>
-      )}
+      <List
+        list={pages}
+        keyOf={({ id }) => id}
+        none={members.none}
+        label={members.title}
+        columns={[
+          {
+            head: members.name,
+            cell: (one) => (
+              <>
+                {linkTo?.(one) ?? nameOf(one, members.unnamed)}
+                <span className="signet-id">{one.tenantId || one.contextId || one.principalId}</span>
+              </>
+            ),
+          },
+          { head: members.status, cell: ({ status }) => <Status name={enumName(Is, status)} /> },
+          {
+            head: members.scopes,
+            cell: ({ scopes }) => (
+              <span className="signet-scopes" title={scopes.join(", ")}>
+                {scopes.length === 0 ? members.defaultScopes : `${members.defaultScopes} + ${scopes.length}`}
+              </span>
+            ),
+          },
+          { head: members.since, cell: ({ createdAt }) => <Time at={createdAt} /> },
+          {
+            head: "",
+            cell: (one) =>
+              buttons(one).map(({ label, run }) => (
+                <button key={label} type="button" className="signet-button" disabled={act.isPending} onClick={run}>
+                  {label}
+                </button>
+              )),
+          },
+        ]}
+      />
       {isInviting && <InviteMember {...{ appId, tenantId, contextId }} onClose={() => setInviting(false)} />}
       {asked && (
         <Confirm

@@ -1,4 +1,5 @@
 import { useCallback, useEffect, useRef, useState } from "react"
+import type { Listed } from "./list.tsx"
 
 export interface Read<Data> {
   /** The last answer; undefined before the first. It stays while a later read fails. */
@@ -29,6 +30,16 @@ export function useRead<Data>(read: (signal: AbortSignal) => Promise<Data>): Rea
   const reload = useCallback(() => setRound((last) => last + 1), [])
   return { data: state.data, error: state.error, isPending: state.isPending, reload }
 }
+
+/** A read of a whole list, as `<List>` shows it. */
+export const asList = <Data, Item>(read: Read<Data>, itemsOf: (data: Data) => readonly Item[]): Listed<Item> => ({
+  items: read.data === undefined ? [] : itemsOf(read.data),
+  error: read.error,
+  isPending: read.isPending,
+  hasMore: false,
+  more: () => {},
+  reload: read.reload,
+})
 
 export interface Action<Input> {
   readonly error: unknown

@@ -1,14 +1,5 @@
 import { useCallback, useEffect, useRef, useState } from "react"
-
-export interface Pages<Item> {
-  readonly items: readonly Item[]
-  readonly error: unknown
-  readonly isPending: boolean
-  /** True after the last page. */
-  readonly isComplete: boolean
-  more(): void
-  reload(): void
-}
+import type { Listed } from "./list.tsx"
 
 interface Page<Item> {
   readonly items: readonly Item[]
@@ -29,7 +20,7 @@ const empty = { items: [], next: undefined, error: undefined, isPending: true }
 export function usePages<Item>(
   of: readonly string[],
   read: (pageToken: string, signal: AbortSignal) => Promise<Page<Item>>,
-): Pages<Item> {
+): Listed<Item> {
   const [state, setState] = useState<State<Item>>(empty)
   const [round, setRound] = useState(0)
   const reading = useRef(read)
@@ -62,7 +53,7 @@ export function usePages<Item>(
     items: state.items,
     error: state.error,
     isPending: state.isPending,
-    isComplete: state.next === "",
+    hasMore: state.next !== undefined && state.next !== "",
     more: () => state.next && readPage(state.next),
     reload: () => setRound((last) => last + 1),
   }

@@ -189,7 +189,8 @@ describe.skipIf(chromiumMissing !== undefined)(title, () => {
   test.runIf(isLong)(
     "draws sign-ins, denials by reason and tokens by grant, with their numbers as tables",
     async () => {
-      await go("/activity")
+      await fetch(`${program.url}/auth/apps`, { headers: { authorization: `Bearer ${await memberToken()}` } })
+    await go("/activity")
       await tab.getByRole("img", { name: "Sign-ins" }).waitFor()
       await tab.getByRole("rowheader", { name: "MISSING_SCOPE", exact: false }).waitFor()
       await tab.getByRole("rowheader", { name: "Sign-in", exact: true }).waitFor()

@@ -1,9 +1,9 @@
 import { type Delegation, type DelegationPolicy, DelegationService } from "@signet/proto/auth/v1/delegation_service"
 import { ServiceAccountService } from "@signet/proto/auth/v1/service_account_service"
-import { Confirm, dateOf, Failed, useAction, useService } from "@signet/react/core"
+import { Confirm, dateOf, Failed, type Listed, useAction, useService } from "@signet/react/core"
 import { type ReactNode, useState } from "react"
 import { useAccess } from "../access.tsx"
-import { changed, type Listed, useAsk, useList } from "../ask.ts"
+import { changed, useAsk, useList } from "../ask.ts"
 import { Card, Page } from "../page.tsx"
 import { t } from "../text/screens.ts"
 

@@ -2,9 +2,10 @@ import { AccountService } from "@signet/proto/auth/v1/account_service"
 import { Provider, type ProviderAccount, ProviderAccount_Status } from "@signet/proto/auth/v1/records"
 import { type ReactNode, useState } from "react"
 import { useService } from "../calls.ts"
-import { Confirm, enumName, Failed, Loading, Status } from "../parts.tsx"
+import { List } from "../list.tsx"
+import { Confirm, enumName, Status } from "../parts.tsx"
 import { useText } from "../provider.tsx"
-import { useAction, useRead } from "../use-call.ts"
+import { asList, useAction, useRead } from "../use-call.ts"
 
 /** The provider accounts that sign the person in. */
 export function LinkedAccounts(): ReactNode {
@@ -22,42 +23,36 @@ export function LinkedAccounts(): ReactNode {
     <section className="signet-section">
       <h2>{account.linked.title}</h2>
       <p className="signet-about">{account.linked.about}</p>
-      <Failed error={read.error} retry={read.reload} />
-      {read.data === undefined && read.isPending && <Loading />}
-      {read.data !== undefined && (
-        <div className="signet-table">
-          <table>
-            <thead>
-              <tr>
-                <th scope="col">{account.linked.address}</th>
-                <th scope="col">{account.linked.provider}</th>
-                <th scope="col">{account.linked.status}</th>
-                <td />
-              </tr>
-            </thead>
-            <tbody>
-              {read.data.providerAccounts.map((one) => (
-                <tr key={one.id}>
-                  <th scope="row">{nameOf(one)}</th>
-                  <td>
-                    {enumName(Provider, one.provider)} <span className="signet-muted">{one.issuer}</span>
-                  </td>
-                  <td>
-                    <Status name={enumName(ProviderAccount_Status, one.status)} />
-                  </td>
-                  <td className="signet-row-actions">
-                    {one.status === ProviderAccount_Status.LINKED && (
-                      <button type="button" className="signet-button" onClick={() => setUnlinking(one)}>
-                        {account.linked.unlink}
-                      </button>
-                    )}
-                  </td>
-                </tr>
-              ))}
-            </tbody>
-          </table>
-        </div>
-      )}
+      <List
+        list={asList(read, ({ providerAccounts }) => providerAccounts)}
+        keyOf={({ id }) => id}
+        none=""
+        label={account.linked.title}
+        columns={[
+          { head: account.linked.address, cell: nameOf },
+          {
+            head: account.linked.provider,
+            cell: ({ provider, issuer }) => (
+              <>
+                {enumName(Provider, provider)} <span className="signet-muted">{issuer}</span>
+              </>
+            ),
+          },
+          {
+            head: account.linked.status,
+            cell: ({ status }) => <Status name={enumName(ProviderAccount_Status, status)} />,
+          },
+          {
+            head: "",
+            cell: (one) =>
+              one.status === ProviderAccount_Status.LINKED && (
+                <button type="button" className="signet-button" onClick={() => setUnlinking(one)}>
+                  {account.linked.unlink}
+                </button>
+              ),
+          },
+        ]}
+      />
       {unlinking && (
         <Confirm
           title={account.linked.unlinkTitle}

@@ -1,9 +1,10 @@
 import { type Pat, Pat_Status, PatService } from "@signet/proto/auth/v1/pat_service"
 import { type ReactNode, useState } from "react"
 import { useService } from "../calls.ts"
-import { Confirm, enumName, Failed, Loading, Status, Time } from "../parts.tsx"
+import { List } from "../list.tsx"
+import { Confirm, enumName, Status, Time } from "../parts.tsx"
 import { useText } from "../provider.tsx"
-import { useAction, useRead } from "../use-call.ts"
+import { asList, useAction, useRead } from "../use-call.ts"
 import { NewPat } from "./new-pat.tsx"
 
 /** The person's personal access tokens in this app. */
@@ -27,51 +28,38 @@ export function Pats(): ReactNode {
           {account.pats.create}
         </button>
       </div>
-      <Failed error={read.error} retry={read.reload} />
-      {read.data === undefined && read.isPending && <Loading />}
-      {read.data?.pats.length === 0 && <p className="signet-muted">{account.pats.none}</p>}
-      {read.data !== undefined && read.data.pats.length > 0 && (
-        <div className="signet-table">
-          <table>
-            <thead>
-              <tr>
-                <th scope="col">{account.pats.name}</th>
-                <th scope="col">{account.pats.scopes}</th>
-                <th scope="col">{account.pats.expires}</th>
-                <th scope="col">{account.pats.lastUsed}</th>
-                <th scope="col">{account.pats.status}</th>
-                <td />
-              </tr>
-            </thead>
-            <tbody>
-              {read.data.pats.map((pat) => (
-                <tr key={pat.id}>
-                  <th scope="row">
-                    {pat.name} <code>…{pat.last4}</code>
-                  </th>
-                  <td>{pat.scopes.join(", ")}</td>
-                  <td>
-                    <Time at={pat.expiresAt} />
-                  </td>
-                  <td>
-                    <Time at={pat.lastUsedAt} none={account.pats.never} />
-                  </td>
-                  <td>
-                    <Status name={enumName(Pat_Status, pat.status)} />
-                  </td>
-                  <td className="signet-row-actions">
-                    {pat.status === Pat_Status.ACTIVE && (
-                      <button type="button" className="signet-button" onClick={() => setRevoking(pat)}>
-                        {account.pats.revoke}
-                      </button>
-                    )}
-                  </td>
-                </tr>
-              ))}
-            </tbody>
-          </table>
-        </div>
-      )}
+      <List
+        list={asList(read, ({ pats }) => pats)}
+        keyOf={({ id }) => id}
+        none={account.pats.none}
+        label={account.pats.title}
+        columns={[
+          {
+            head: account.pats.name,
+            cell: ({ name, last4 }) => (
+              <>
+                {name} <code>…{last4}</code>
+              </>
+            ),
+          },
+          { head: account.pats.scopes, cell: ({ scopes }) => scopes.join(", ") },
+          { head: account.pats.expires, cell: ({ expiresAt }) => <Time at={expiresAt} /> },
+          {
+            head: account.pats.lastUsed,
+            cell: ({ lastUsedAt }) => <Time at={lastUsedAt} none={account.pats.never} />,
+          },
+          { head: account.pats.status, cell: ({ status }) => <Status name={enumName(Pat_Status, status)} /> },
+          {
+            head: "",
+            cell: (pat) =>
+              pat.status === Pat_Status.ACTIVE && (
+                <button type="button" className="signet-button" onClick={() => setRevoking(pat)}>
+                  {account.pats.revoke}
+                </button>
+              ),
+          },
+        ]}
+      />
       {isCreating && <NewPat onCreated={read.reload} onClose={() => setCreating(false)} />}
       {revoking && (
         <Confirm
