@@ -27,6 +27,7 @@ export const administrationMutants: readonly Mutant[] = [
     to: "",
     test: "test/story/etags.test.ts",
     name: "refuses an outdated update of a record: role",
+    row: "refuses an outdated update of a record: %s",
   },
   {
     fault: "a replaced secret leaves the etag unchanged",

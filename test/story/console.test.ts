@@ -190,7 +190,7 @@ describe.skipIf(chromiumMissing !== undefined)(title, () => {
     "draws sign-ins, denials by reason and tokens by grant, with their numbers as tables",
     async () => {
       await fetch(`${program.url}/auth/apps`, { headers: { authorization: `Bearer ${await memberToken()}` } })
-    await go("/activity")
+      await go("/activity")
       await tab.getByRole("img", { name: "Sign-ins" }).waitFor()
       await tab.getByRole("rowheader", { name: "MISSING_SCOPE", exact: false }).waitFor()
       await tab.getByRole("rowheader", { name: "Sign-in", exact: true }).waitFor()
