@@ -192,9 +192,10 @@ test.each<[string, () => Promise<object>, string[]]>([
     "@signet/react",
     () => import("@signet/react"),
     [
-      ...["Account", "Confirm", "Dialog", "Failed", "LinkedAccounts", "Loading", "Members", "OwnData", "Pats"],
+      ...["Account", "Confirm", "Dialog", "Failed", "LinkedAccounts", "List", "Loading", "Members", "OwnData", "Pats"],
       ...["Sessions", "ShownOnce", "SignIn", "SignetProvider", "Status", "Time", "UserButton"],
       ...[
+        "asList",
         "claimsIn",
         "dateOf",
         "english",
