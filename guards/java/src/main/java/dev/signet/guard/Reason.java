@@ -127,10 +127,7 @@ public enum Reason {
       "resource_exhausted",
       507,
       "the permission snapshot exceeds the maximum size: reduce the principal's roles"),
-  ETAG_MISMATCH(
-      "aborted",
-      409,
-      "the record has changed since it was read: read it again, then apply the change"),
+  ETAG_MISMATCH("aborted", 409, "the record has changed since it was read: read it again, then apply the change"),
   MALFORMED_REQUEST("invalid_argument", 400, "the request is malformed"),
   UNKNOWN_FIELD("invalid_argument", 400, "the request has an unknown field"),
   DUPLICATE_FIELD("invalid_argument", 400, "a field occurs twice in the request"),
