@@ -130,9 +130,9 @@ export const tokenEndpointMutants: readonly Mutant[] = [
   },
   {
     fault: "a refresh is not audited",
-    file: "server/rpc/auth/refresh.ts",
-    from: '  await tx.audit.append(auditEvent(deps, context, nowMs, { kind: "session.refreshed", ...ofSession(session) }))\n',
-    to: "",
+    file: "server/store/postgres/session/refresh-calls.ts",
+    from: 'columns.length, "exists (select from rotated)")',
+    to: 'columns.length, "false")',
     test: audit,
     name: "of a session: each refresh, each retry, a reused token, and its end",
   },
@@ -218,7 +218,7 @@ export const tokenEndpointMutants: readonly Mutant[] = [
   },
   {
     fault: "an identity that leaves refreshes",
-    file: "server/rpc/auth/refresh.ts",
+    file: "server/rpc/auth/refresh-decision.ts",
     from: '  if (facts.identity !== "ACTIVE") return { reason: "IDENTITY_INACTIVE" }\n',
     to: "",
     test: suspended,
@@ -227,7 +227,7 @@ export const tokenEndpointMutants: readonly Mutant[] = [
   },
   {
     fault: "a suspended principal refreshes",
-    file: "server/rpc/auth/refresh.ts",
+    file: "server/rpc/auth/refresh-decision.ts",
     from: "if (principal === undefined || inactive !== undefined) return",
     to: "if (principal === undefined) return",
     test: suspended,
