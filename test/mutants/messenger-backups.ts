@@ -35,8 +35,8 @@ export const messengerBackupMutants: readonly Mutant[] = [
   {
     fault: "data after the last chunk of a backup is ignored",
     file: `${backup}/open.ts`,
-    from: "if (!(await frames.next()).done)",
-    to: "if ((await frames.next()).value === null)",
+    from: "if (!(await read()).done)",
+    to: "if ((await read()).value === null)",
     test: format,
     name: "a backup with a chunk after the last one is refused",
     row: '["with a chunk after the last one"',
