@@ -239,7 +239,7 @@ describe.each(cryptos)("with %s", (_, crypto) => {
 
     test("a provider's ID token is distinguished from the issuer's tokens", async () => {
       const { verify } = setUp()
-      const input = `${encode({ alg: "signed by RS256", typ: "JWT", kid: "g1" })}.${encode({ ...claims(), iss: "https://idp" })}`
+      const input = `${encode({ alg: "RS256", typ: "JWT", kid: "g1" })}.${encode({ ...claims(), iss: "https://idp" })}`
       const signature = sign("sha256", Buffer.from(input), rsa.privateKey).toString("base64url")
       expect(await verify(`${input}.${signature}`)).toBe("PROVIDER_TOKEN_NOT_ACCEPTED")
     })
