@@ -68,7 +68,7 @@ class WrappedKeeper : public Keeper {
   }
 
   // The program makes its wrapping key before the file names it: a key that no file names is replaced by the next first one.
-  void write(const Scope &scope, View kept) override {
+  void write(const Scope &scope, View kept, bool) override {
     File file = load();
     const std::string name = scope.text();
     const bool is_first = file.entries.count(name) == 0;
