@@ -76,8 +76,16 @@ async function honest(url: string | URL | Request, init: RequestInit | undefined
   return answer(bytes)
 }
 
+/** Measures again if other tests' memory may have been freed meanwhile: a peek that needs more needs it each time. */
+async function measured(...of: Parameters<typeof measuredOnce>): ReturnType<typeof measuredOnce> {
+  for (let tries = 3; ; tries--) {
+    const found = await measuredOnce(...of)
+    if (found.peak < allowed || tries === 1) return found
+  }
+}
+
 /** Peeks as ben without a time limit. @returns The result, and the most less the fewest bytes reachable at any step. */
-async function measured(
+async function measuredOnce(
   hostile: Hostile,
   limits: Partial<PeekLimits> = {},
   isRecording = false,
