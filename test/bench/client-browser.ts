@@ -75,6 +75,8 @@ export async function run({ messages, members, conversations, trips }: typeof si
         const given = {
           ...{ appId: server.app.id, authUrl: server.url, messagingUrl: server.messagingUrl, audience: "auth" },
           ...{ issuerRootKey: server.issuerRootKey, idToken: credential?.case === "idToken" ? credential.value : "" },
+          // client-worker measures the other core.
+          core: "direct" as const,
         }
         const device = await page.evaluate((settings) => window.messenger.open(settings), given)
         if (!device.startsWith("dev_")) throw new Error(device)
