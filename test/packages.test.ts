@@ -70,11 +70,11 @@ describe.skipIf(!isBuilt)(`the published packages${isBuilt ? "" : " (skipped: np
     await Promise.all([installer(), installer(), installer()])
     signet = await startInstalled(at("server"))
     tokens = { own: await tokenFor(signet.url, "svc-notes"), others: await tokenFor(signet.url, "auth") }
-  }, 400_000)
+  }, 900_000)
   afterAll(async () => {
     await signet?.stop()
     if (root !== undefined) await rm(root, { recursive: true, force: true, maxRetries: 5, retryDelay: 500 })
-  }, 400_000)
+  }, 900_000)
 
   /** The entry, and what it loads at once: a page loads other modules on demand. */
   const bundle = async (contents: string, platform: "browser" | "node" = "browser") => {
