@@ -1,4 +1,4 @@
-// What the calls of JavaScript may name: URLs that receive tokens, and files.
+// Checks the names in calls of JavaScript: URLs that receive tokens, and files.
 #pragma once
 
 #include <initializer_list>

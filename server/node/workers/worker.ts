@@ -6,7 +6,7 @@ import type { Bus, BusOptions } from "../../wakeups/bus.ts"
 import { decode, encode, type News } from "../../wakeups/payload.ts"
 import { type ToSupervisor, type ToWorker, workerVariable } from "./messages.ts"
 
-/** What a program shares with the other workers of its port. */
+/** The parts that a program shares with the other workers of its port. */
 export interface Siblings {
   readonly number: number
   /** True in one worker, which sweeps expired rows for all of them. */

@@ -1,4 +1,4 @@
-// What a refresh means, decided on the facts of one statement: read without a lock first, and under the session's lock
+// Decides a refresh on the facts of one statement: read without a lock first, and under the session's lock
 // if the first answer is not enough.
 import type { HandlerContext } from "@connectrpc/connect"
 import { isOpen } from "@signet/kernel/authz/liveness"

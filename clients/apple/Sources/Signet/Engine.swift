@@ -145,7 +145,7 @@ final class Engine: @unchecked Sendable {
     lock.unlock()
   }
 
-  /// What a reader gets at the end: nothing, if the app closed the client.
+  /// The error that ends a reader's stream: nil if the app closed the client.
   private static func lastError(_ end: SignetError) -> SignetError? {
     end.reason == SignetError.closed.reason ? nil : end
   }

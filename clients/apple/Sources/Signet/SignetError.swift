@@ -9,7 +9,7 @@ public struct SignetError: Error, Sendable {
   public let kind: Signet_Client_V1_ClientFailure.Kind
   /// The typed reason, such as `CONVERSATION_UNKNOWN`.
   public let reason: String
-  /// What is wrong, and what to do: a text for the developer.
+  /// A text for the developer: the fault, and the remedy.
   public let message: String
   /// The gRPC status code of a refusal by a service; zero for none.
   public let code: UInt32

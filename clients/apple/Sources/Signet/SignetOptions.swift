@@ -26,7 +26,7 @@ public struct SignetOptions: Sendable {
   public var trustAnchors: URL?
   /// Bound of the core's memory in MiB: 4 to 512.
   public var memoryLimit: UInt32 = 256
-  /// What the user's list of devices shows as the platform: characters of `[a-z0-9._:/-]`.
+  /// The platform in the user's list of devices: characters of `[a-z0-9._:/-]`.
   public var platform: String
   /// How many events may wait for one reader.
   public var eventCapacity = 1024

@@ -49,7 +49,7 @@ public interface SecretBox {
   void forget(String scope) throws SecretBoxException;
 
   /**
-   * What a box promises.
+   * The promises of a box.
    *
    * @param backend a name of 1 to 64 characters of {@code [a-z0-9-]}
    * @param version of the box's format, 1 to 255

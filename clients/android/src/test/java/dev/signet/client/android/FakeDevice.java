@@ -31,7 +31,7 @@ final class FakeDevice {
     }
   }
 
-  /** What the device remembers, as a file of the folder. */
+  /** The device's memory, as a file of the folder. */
   private Properties read(String name) {
     var out = new Properties();
     try (var in = Files.newBufferedReader(folder.resolve(name))) {
