@@ -176,7 +176,7 @@ test.runIf(isLong)(
       isDone = await step(other)
       other = await reopened(other)
       const shown = await textsIn(other, group)
-      // What is shown is always the newest part.
+      // The page always shows the newest part.
       expect(shown).toEqual(texts.slice(texts.length - shown.length))
       seen.push(shown.length)
     }

@@ -17,7 +17,7 @@ describeOnPostgres("a refresh that waits for another call's lock", () => {
   afterAll(() => server?.close())
 
   interface Case {
-    /** What the other call locks. */
+    /** The rows that the other call locks. */
     readonly held: (sessionId: string) => RawBuilder<unknown>
     /** The beginning of the statement that waits. */
     readonly waits: string

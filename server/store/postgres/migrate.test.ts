@@ -56,7 +56,7 @@ test("migrations use portable SQL only", async () => {
   }
 })
 
-/** What servers of the release before may not survive. Its own migrations end with 0017. */
+/** The changes that servers of the previous release may not survive. Its own migrations end with 0017. */
 const contracting =
   /\bdrop (table|column)\b|\brename\b|\bset not null\b|\balter column \w+ (set data )?type\b|\bdrop default\b/i
 

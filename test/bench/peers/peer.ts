@@ -22,7 +22,7 @@ export interface PeerOptions {
   readonly callers: number
 }
 
-/** What stands in the place of a peer that is not measured. */
+/** The row of a peer that is not measured. */
 export interface Skipped {
   readonly name: string
   readonly skipped: string

@@ -7,7 +7,7 @@ import { type BuiltJvm, buildJvm, hashOf, whyNoJvm } from "./jvm.ts"
 
 const root = resolve(import.meta.dirname, "../../..")
 
-/** What the machine lacks, as a sentence; undefined if it can run the tests. */
+/** The tool that the machine lacks, as a sentence; undefined if it can run the tests. */
 export const whyNoAndroid: string | undefined = (() => {
   if (whyNoJvm !== undefined) return whyNoJvm.replace("for the JVM", "for Android")
   // The long form downloads it.

@@ -1,4 +1,4 @@
-// What a client on the JVM does with a deployment.
+// The steps of a client on the JVM with a deployment.
 import type { Deployment } from "../edge-server.ts"
 import type { JvmMember } from "./jvm.ts"
 

@@ -33,7 +33,7 @@ export function runOnce(stamp: string, inputs: string, command: readonly string[
   run(["flock", `${stamp}.lock`, "sh", "-c", script, stamp, inputs, ...command])
 }
 
-/** What the machine lacks, as a sentence; undefined if it can run the tests. */
+/** The tool that the machine lacks, as a sentence; undefined if it can run the tests. */
 export const whyNoJvm: string | undefined = (() => {
   if (whyNoLibrary !== undefined) return whyNoLibrary
   if (jniHeaders() === undefined) return "the client for the JVM is not built: a JDK is missing"

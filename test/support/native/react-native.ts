@@ -27,7 +27,7 @@ const hermes = {
 /** The code generator, and a package that it loads. */
 const codegen = { "@react-native/codegen": reactNative.version, "@babel/preset-env": "7.25.3" }
 
-/** What the machine lacks, as a sentence; undefined if it can run the tests. */
+/** The tool that the machine lacks, as a sentence; undefined if it can run the tests. */
 export const whyNoJsi: string | undefined = (() => {
   if (whyNoLibrary !== undefined) return whyNoLibrary
   const why = (missing: string) => `the native module of React Native is not built: ${missing}`

@@ -1,4 +1,4 @@
-// What a token of a membership states, read in one statement.
+// Reads the contents of a membership's token in one statement.
 import type { Authorities } from "@signet/kernel/authz/ports"
 import type { Selectable } from "kysely"
 import { membershipRows } from "../identity/memberships.ts"

@@ -7,7 +7,7 @@ export interface PlannedStatement {
   readonly table: string
   /** Estimated by the database's statistics. */
   readonly rows: number
-  /** What waits while the statement runs. */
+  /** The calls that wait while the statement runs. */
   readonly blocks: "nothing" | "writes" | "reads and writes" | "writes of changed rows"
   readonly seconds: number
 }
