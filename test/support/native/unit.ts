@@ -36,7 +36,7 @@ export interface UnitVariant {
   readonly program?: UnitProgram
   /** As in buildNative. */
   readonly platform?: TargetName
-  /** What runs the platform's programs. */
+  /** The command that runs the platform's programs. */
   readonly emulator?: readonly string[]
 }
 
