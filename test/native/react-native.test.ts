@@ -46,7 +46,7 @@ describe.skipIf(whyNoJsi !== undefined)(whyNoJsi ?? "the native module of React 
   })
 
   function start(name: string): JsiMember {
-    const member = startJsiMember(built, { folder, name, origin: server.url })
+    const member = startJsiMember(built, { folder, name, origins: [...new Set([server.url, server.messagingUrl])] })
     members.push(member)
     return member
   }

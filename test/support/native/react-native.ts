@@ -249,12 +249,12 @@ export interface JsiMember {
 
 export function startJsiMember(
   { program, bundle }: JscBuild,
-  { folder, name, origin }: { readonly folder: string; readonly name: string; readonly origin: string },
+  { folder, name, origins }: { readonly folder: string; readonly name: string; readonly origins: readonly string[] },
 ): JsiMember {
   const data = join(folder, name)
   mkdirSync(data, { recursive: true })
   const secretsFile = join(folder, `${name}.secrets`)
-  const child = spawn(program, [data, origin, secretsFile, bundle], { stdio: ["pipe", "pipe", "pipe"] })
+  const child = spawn(program, [data, origins.join(" "), secretsFile, bundle], { stdio: ["pipe", "pipe", "pipe"] })
   const waiting = new Map<number, { resolve(value: unknown): void; reject(error: Error): void }>()
   let errors = ""
   let last = 0

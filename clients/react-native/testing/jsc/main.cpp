@@ -1,9 +1,9 @@
 // A program with React Native's JavaScript interface on JavaScriptCore, the module, and libsignet.
 //
-//     jsc-host FOLDER ORIGIN SECRETS BUNDLE
+//     jsc-host FOLDER ORIGINS SECRETS BUNDLE
 //
 // Runs the bundle, then writes each line of its input to the bundle's `onLine`, and prints what the bundle prints. FOLDER has the
-// data of each account, under a passphrase. ORIGIN may receive tokens. SECRETS is a file that receives
+// data of each account, under a passphrase. ORIGINS, separated by spaces, may receive tokens. SECRETS is a file that receives
 // every key that the core uses.
 #include <jsc/JSCRuntime.h>
 #include <jsi/instrumentation.h>
@@ -13,6 +13,7 @@
 #include <cstdio>
 #include <fstream>
 #include <iostream>
+#include <iterator>
 #include <sstream>
 #include <thread>
 
@@ -41,8 +42,8 @@ class Files : public jsi::Buffer {
 
 class TestPlatform : public signet::Platform {
  public:
-  TestPlatform(std::string folder, std::string origin, const char *secrets)
-      : folder_(std::move(folder)), origin_(std::move(origin)), secrets_(std::fopen(secrets, "w")) {}
+  TestPlatform(std::string folder, const char *origins, const char *secrets)
+      : folder_(std::move(folder)), origins_(words_of(origins)), secrets_(std::fopen(secrets, "w")) {}
   ~TestPlatform() override { std::fclose(secrets_); }
 
   signet::Bytes options(const std::string &account) override {
@@ -54,7 +55,7 @@ class TestPlatform : public signet::Platform {
     return options;
   }
   std::string folder() override { return folder_; }
-  std::vector<std::string> origins() override { return {origin_}; }
+  std::vector<std::string> origins() override { return origins_; }
   const signet_host *host(const std::string &) override { return &host_; }
 
  private:
@@ -74,7 +75,13 @@ class TestPlatform : public signet::Platform {
     return SIGNET_HOST_DEFAULT;
   }
 
-  const std::string folder_, origin_;
+  static std::vector<std::string> words_of(const char *text) {
+    std::istringstream in(text);
+    return {std::istream_iterator<std::string>(in), {}};
+  }
+
+  const std::string folder_;
+  const std::vector<std::string> origins_;
   FILE *const secrets_;
   signet_host host_{sizeof(signet_host), this, primitive};
 };
