@@ -6,6 +6,7 @@ import { failover } from "./failover.ts"
 import { paused } from "./paused.ts"
 import { hasPgBouncer, throughPgBouncer } from "./pooler.ts"
 import { hasPreviousRelease } from "./previous-release.ts"
+import { hasBaseBackup, restoreToMoment } from "./restore.ts"
 import { upgrade } from "./upgrade.ts"
 
 const writes = effort(50, 150, 5_000)
@@ -39,6 +40,19 @@ describe.skipIf(withoutPooler !== "")(
       const figures = await throughPgBouncer(writes)
       expect(figures).toMatchObject({ failedCalls: 0, lost: 0, extra: 0 })
       expect(figures?.acknowledged).toBeGreaterThanOrEqual(writes)
+    }, 300_000)
+  },
+)
+
+const withoutBackup = skipped || (hasBaseBackup ? "" : "no pg_basebackup of PostgreSQL 15")
+describe.skipIf(withoutBackup !== "")(
+  `a restore to a point in time${withoutBackup && ` (skipped: ${withoutBackup})`}`,
+  () => {
+    test("has every write from before, none from after, a whole audit, and the messages of its clients", async () => {
+      const figures = await restoreToMoment(writes)
+      console.log(figures)
+      expect(figures).toMatchObject({ lost: 0, extra: 0, messagesReturned: 2, auditIsWhole: [true, true] })
+      expect(figures?.acknowledgedAfter).toBeGreaterThanOrEqual(writes)
     }, 300_000)
   },
 )

@@ -2,12 +2,14 @@
 import { failover } from "./failover.ts"
 import { paused } from "./paused.ts"
 import { throughPgBouncer } from "./pooler.ts"
+import { restoreToMoment } from "./restore.ts"
 import { upgrade } from "./upgrade.ts"
 
 const drills: Readonly<Record<string, () => Promise<object | undefined>>> = {
   failover: () => failover(500),
   pooler: () => throughPgBouncer(500),
   paused: () => paused(500),
+  restore: () => restoreToMoment(500),
   upgrade: () => upgrade(500),
 }
 
