@@ -1,7 +1,7 @@
 // Data folders of PostgreSQL below one folder, and servers on them: drills copy, kill, restore and fill them.
 import { type ChildProcess, execFile, spawn } from "node:child_process"
 import { once } from "node:events"
-import { chownSync, cpSync, mkdtempSync, readFileSync, rmSync } from "node:fs"
+import { chownSync, cpSync, existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { promisify } from "node:util"
@@ -22,7 +22,8 @@ export interface PostgresNode {
   kill(): void
   /** Stops it with a checkpoint, and removes its data. */
   stop(): Promise<void>
-  readonly hasEnded: () => boolean
+  /** True if it has stopped without a request. */
+  hasEnded(): boolean
 }
 
 export interface Cluster {
@@ -76,7 +77,7 @@ export async function openCluster(version?: number): Promise<Cluster | undefined
     async start(data, port, settings = {}) {
       const { listen_addresses: host = "127.0.0.1" } = settings
       const all = {
-        ...{ listen_addresses: host, port: String(port), unix_socket_directories: folder },
+        ...{ listen_addresses: host, port: String(port), unix_socket_directories: data },
         ...{ max_connections: "100", shared_buffers: "64MB", ...settings },
       }
       const flags = Object.entries(all).flatMap(([name, value]) => ["-c", `${name}=${value}`])
@@ -84,7 +85,8 @@ export async function openCluster(version?: number): Promise<Cluster | undefined
       const command = ["-c", keeper, "sh", join(binaries, "postgres"), "-D", data, ...flags]
       const child = spawn("/bin/sh", command, { ...options, env, stdio: ["pipe", "ignore", "pipe"] })
       await untilReady(child)
-      const node = nodeOf(child, data, { host, port })
+      const postmaster = Number(readFileSync(join(data, "postmaster.pid"), "utf8").split("\n")[0])
+      const node = nodeOf(child, postmaster, { host, port })
       nodes.push(node)
       return node
     },
@@ -95,7 +97,7 @@ export async function openCluster(version?: number): Promise<Cluster | undefined
   }
 }
 
-function nodeOf(child: ChildProcess, data: string, { host, port }: { host: string; port: number }): PostgresNode {
+function nodeOf(child: ChildProcess, postmaster: number, { host, port }: { host: string; port: number }): PostgresNode {
   return {
     port,
     host,
@@ -111,9 +113,8 @@ function nodeOf(child: ChildProcess, data: string, { host, port }: { host: strin
       }
     },
     kill() {
-      const pid = Number(readFileSync(join(data, "postmaster.pid"), "utf8").split("\n")[0])
-      const children = readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8").split(" ")
-      for (const one of [pid, ...children.filter((text) => text !== "").map(Number)]) {
+      const children = readFileSync(`/proc/${postmaster}/task/${postmaster}/children`, "utf8").split(" ")
+      for (const one of [postmaster, ...children.filter((text) => text !== "").map(Number)]) {
         try {
           process.kill(one, "SIGKILL")
         } catch {
@@ -126,6 +127,7 @@ function nodeOf(child: ChildProcess, data: string, { host, port }: { host: strin
       child.stdin?.end()
       await ended
     },
-    hasEnded: () => child.exitCode !== null,
+    hasEnded: () =>
+      !existsSync(`/proc/${postmaster}`) || /^State:\s+Z/m.test(readFileSync(`/proc/${postmaster}/status`, "utf8")),
   }
 }

@@ -43,6 +43,8 @@ export async function startPostgresPair({ hosts, port }: PairOptions = {}): Prom
     ...{ listen_addresses: addresses[1], primary_conninfo: follows },
   })
   await primary.query("create database signet")
+  // For the check of HAProxy.
+  await primary.query("create role haproxy login")
   const at = addresses.map((host, index) => `${host}:${ports[index]}`)
   return {
     url: `postgres://postgres@${at.join()}/signet`,
