@@ -42,8 +42,18 @@ function clientsOf(url: string): Clients {
   return clientsOver(connect(url))
 }
 
-/** Signs in at the stand-in provider of a server's development profile. */
+/** Signs in at the stand-in provider of a server's development profile. Retries, because a busy machine cuts connections. */
 export async function signInAtStandIn(url: string, index: number): Promise<SignedIn> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await signInOnce(url, index)
+    } catch (error) {
+      if (attempt === 5) throw error
+    }
+  }
+}
+
+async function signInOnce(url: string, index: number): Promise<SignedIn> {
   const email = JSON.stringify({ email: `writer-${index}@example.com` })
   const asked = await fetch(`${url}/dev/idp-a/login-request`, { method: "POST", body: email })
   const headers = { "content-type": "application/json" }
