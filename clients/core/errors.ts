@@ -137,6 +137,16 @@ export const isSignetError = (error: unknown, ...reasons: readonly FailureReason
 export const needsSignIn = (error: unknown): boolean =>
   isFailure(error, "NOT_SIGNED_IN", "STEP_UP_REQUIRED") || isFailure(error, ...endingReasons)
 
+/** Reasons for which another token of the same session helps. */
+export const staleTokenReasons = [
+  "TOKEN_EXPIRED",
+  "TOKEN_REVOKED",
+  "TOKEN_NOT_YET_VALID",
+  "PERMISSIONS_STALE",
+  "SIGNATURE_INVALID",
+  "KEY_UNKNOWN",
+] as const satisfies readonly FailureReason[]
+
 /** The service's reasons for which a session cannot be refreshed. No other reason ends a session. */
 export const endingReasons = [
   "REFRESH_TOKEN_INVALID",

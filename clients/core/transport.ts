@@ -5,7 +5,7 @@ import { MethodOptions_IdempotencyLevel as Idempotency } from "@bufbuild/protobu
 import { Code, ConnectError, type StreamResponse, type Transport } from "@connectrpc/connect"
 import type { AccessToken } from "./access-tokens.ts"
 import { signetErrorOf } from "./auth-calls.ts"
-import { type FailureReason, failureOf, retryAfterOf } from "./errors.ts"
+import { type FailureReason, failureOf, retryAfterOf, staleTokenReasons } from "./errors.ts"
 import type { Clock } from "./ports.ts"
 
 interface TransportDeps {
@@ -14,17 +14,8 @@ interface TransportDeps {
   token(refused?: AccessToken): Promise<AccessToken>
 }
 
-/** Reasons for which another token helps. */
-const refreshable: readonly FailureReason[] = [
-  "TOKEN_EXPIRED",
-  "TOKEN_REVOKED",
-  "TOKEN_NOT_YET_VALID",
-  "PERMISSIONS_STALE",
-  "SESSION_REVOKED",
-  "SESSION_EXPIRED",
-  "SIGNATURE_INVALID",
-  "KEY_UNKNOWN",
-]
+/** Reasons for which a refresh helps, or reveals that the session has ended. */
+const refreshable: readonly FailureReason[] = [...staleTokenReasons, "SESSION_REVOKED", "SESSION_EXPIRED"]
 
 /** The longest wait that the service may demand. Milliseconds. */
 const longestWaitMs = 30_000

@@ -38,6 +38,7 @@ export function createMetrics(): Metrics {
   collectDefaultMetrics({ register: registry })
   workersRunning(registry).set(1)
   workerRestarts(registry)
+  workerHangs(registry)
   const calls = createCallMetrics(registry)
   const limited = new Counter({
     name: "signet_limit_refusals_total",
@@ -55,11 +56,15 @@ export function createMetrics(): Metrics {
 }
 
 /** Creates the metrics of a process that only supervises workers: the rest of its page comes from them. */
-export function createSupervisorMetrics(): { readonly registry: Registry; readonly restarted: () => void } {
+export function createSupervisorMetrics(): {
+  readonly registry: Registry
+  readonly restarted: () => void
+  readonly hung: () => void
+} {
   const registry = new Registry()
   collectDefaultMetrics({ register: registry })
-  const restarts = workerRestarts(registry)
-  return { registry, restarted: () => restarts.inc() }
+  const [restarts, hangs] = [workerRestarts(registry), workerHangs(registry)]
+  return { registry, restarted: () => restarts.inc(), hung: () => hangs.inc() }
 }
 
 const workersRunning = (registry: Registry) =>
@@ -69,6 +74,13 @@ const workerRestarts = (registry: Registry) =>
   new Counter({
     name: "signet_worker_restarts_total",
     help: "Workers that ended and were replaced.",
+    registers: [registry],
+  })
+
+const workerHangs = (registry: Registry) =>
+  new Counter({
+    name: "signet_worker_hangs_total",
+    help: "Workers that hung and were killed.",
     registers: [registry],
   })
 

@@ -2,10 +2,19 @@
 import { describe, expect, test } from "vitest"
 import { effort, isLong } from "../support/effort.ts"
 import { noPostgres } from "../support/postgres.ts"
+import { hasFaketime, jumpingClock } from "./clock.ts"
+import { noDns } from "./dns.ts"
 import { failover } from "./failover.ts"
+import { fullDisk } from "./full-disk.ts"
+import { hasHaproxy } from "./haproxy.ts"
+import { movedDatabase } from "./moved-database.ts"
 import { paused } from "./paused.ts"
 import { hasPgBouncer, throughPgBouncer } from "./pooler.ts"
 import { hasPreviousRelease } from "./previous-release.ts"
+import { hasBaseBackup, restoreToMoment } from "./restore.ts"
+import { rotation } from "./rotation.ts"
+import { noSmallDisk } from "./small-disk.ts"
+import { storm } from "./storm.ts"
 import { upgrade } from "./upgrade.ts"
 
 const writes = effort(50, 150, 5_000)
@@ -43,11 +52,109 @@ describe.skipIf(withoutPooler !== "")(
   },
 )
 
-// Installing the release before takes minutes.
+const withoutBackup = skipped || (hasBaseBackup ? "" : "no pg_basebackup of PostgreSQL 15")
+describe.skipIf(withoutBackup !== "")(
+  `a restore to a point in time${withoutBackup && ` (skipped: ${withoutBackup})`}`,
+  () => {
+    test("has every write from before, none from after, a whole audit, and the messages of its clients", async () => {
+      const figures = await restoreToMoment(writes)
+      console.log(figures)
+      expect(figures).toMatchObject({ lost: 0, extra: 0, messagesReturned: 2, auditIsWhole: [true, true] })
+      expect(figures?.acknowledgedAfter).toBeGreaterThanOrEqual(writes)
+    }, 300_000)
+  },
+)
+
+const withoutHaproxy = skipped || (hasHaproxy ? "" : "no HAProxy")
+describe.skipIf(withoutHaproxy !== "")(`HAProxy${withoutHaproxy && ` (skipped: ${withoutHaproxy})`}`, () => {
+  test("leads to the promoted standby: no acknowledged write is lost or repeated", async () => {
+    const figures = await failover(writes, "haproxy")
+    console.log(figures)
+    expect(figures).toMatchObject({ lost: 0, extra: 0 })
+    expect(figures?.failedCalls).toBeGreaterThan(0)
+    expect(figures?.recoveredMs).toBeLessThan(10_000)
+  }, 300_000)
+})
+
+const withoutDisk = skipped || (noSmallDisk ?? "")
+describe.skipIf(withoutDisk !== "")(`a full disk${withoutDisk && ` (skipped: ${withoutDisk})`}`, () => {
+  test.each([
+    ["tables", "ResourceExhausted STORAGE_FULL"],
+    ["log", "Unavailable UNAVAILABLE"],
+  ] as const)(
+    "of the %s refuses calls with %s, and loses nothing",
+    async (which, refusal) => {
+      const figures = await fullDisk(which, writes)
+      console.log(figures)
+      expect(figures).toMatchObject({ lost: 0, extra: 0, livez: 200 })
+      expect(Object.keys(figures?.failures ?? {})).toContain(refusal)
+      expect(Object.keys(figures?.failures ?? {}).filter((name) => !/STORAGE_FULL|UNAVAILABLE/.test(name))).toEqual([])
+      expect(figures?.recoveredMs).toBeLessThan(60_000)
+    },
+    300_000,
+  )
+})
+
+const withoutDns = skipped || (noDns ?? "")
+describe.skipIf(withoutDns !== "")(
+  `a name of the database that moves${withoutDns && ` (skipped: ${withoutDns})`}`,
+  () => {
+    test("is resolved again: no acknowledged write is lost or repeated", async () => {
+      const figures = await movedDatabase(writes)
+      console.log(figures)
+      expect(figures).toMatchObject({ lost: 0, extra: 0 })
+      expect(Object.keys(figures?.failures ?? {})).toEqual(["Unavailable UNAVAILABLE"])
+      expect(figures?.recoveredMs).toBeLessThan(10_000)
+    }, 300_000)
+  },
+)
+
+const withoutFaketime = skipped || (hasFaketime ? "" : "no libfaketime")
+describe.skipIf(withoutFaketime !== "")(
+  `a clock that jumps${withoutFaketime && ` (skipped: ${withoutFaketime})`}`,
+  () => {
+    test("an hour forward and back loses no write, delays messages, and keeps the audit whole", async () => {
+      const figures = await jumpingClock(writes)
+      console.log(figures)
+      expect(figures).toMatchObject({ lost: 0, extra: 0, messages: 4, auditIsWhole: true })
+      // Each window of a rate limit is empty after the jump back, and refills.
+      const failed = Object.keys(figures?.failures ?? {})
+      expect(failed.filter((name) => name !== "ResourceExhausted RATE_LIMITED")).toEqual([])
+      expect(figures?.queued).toBeGreaterThan(0)
+      // Tokens of ten minutes: expired after an hour, and not yet valid an hour ago.
+      expect(figures?.earlierTokens).toEqual([401, 401])
+    }, 300_000)
+  },
+)
+
+describe.skipIf(skipped !== "")(`a storm of connections${skipped && ` (skipped: ${skipped})`}`, () => {
+  test("is answered within the memory of the server, which cuts slow clients and recovers", async () => {
+    const clients = effort(100, 500, 3_000)
+    const figures = await storm(clients, writes)
+    console.log(figures)
+    expect(figures).toMatchObject({ cut: clients, lost: 0, extra: 0 })
+    // A server without CPU time for ten seconds cuts a client whose request it has not read.
+    expect(figures?.answered).toBeGreaterThan(0.9 * clients)
+    expect(figures?.whileExhausted).toMatchObject({ livez: 200, readyz: 503 })
+    expect(figures?.whileExhausted.livezMs).toBeLessThan(5_000)
+    expect(figures?.recoveredMs).toBeLessThan(10_000)
+    expect(figures?.mostMegabytes).toBeLessThan(512)
+  }, 300_000)
+})
+
+// Each restarts servers several times, or installs the release before, which takes minutes.
 const isNight = effort(false, false, true)
 const withoutPrevious = isNight && !(await hasPreviousRelease()) ? "its commit is not in this clone" : ""
 const title = `an upgrade from the release before${withoutPrevious && ` (skipped: ${withoutPrevious})`}`
 if (isNight) {
+  describe.skipIf(noPostgres !== undefined)("a rotation of the sealing key and the pepper", () => {
+    test("fails no call and loses no write, and the audit verifies", async () => {
+      const figures = await rotation(writes)
+      console.log(figures)
+      expect(figures).toMatchObject({ failures: {}, lost: 0, extra: 0, auditIsWhole: true })
+    }, 600_000)
+  })
+
   describe.skipIf(withoutPrevious !== "")(title, () => {
     test("fails no call and loses no write, can be undone, and is finished by a command", async () => {
       const figures = await upgrade(writes)

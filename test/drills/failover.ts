@@ -1,6 +1,7 @@
 // The primary of PostgreSQL is killed under eight writers, and its synchronous standby is promoted.
 import { openPostgres } from "../../server/store/postgres/open.ts"
 import { startProgram } from "../support/program.ts"
+import { hasHaproxy, startHaproxy } from "./haproxy.ts"
 import { startPostgresPair } from "./postgres-pair.ts"
 import { compareWithDatabase, startWriters } from "./writers.ts"
 
@@ -26,13 +27,16 @@ export const settings = (databaseUrl: string): Readonly<Record<string, string>> 
 
 /**
  * @param writes Acknowledged before the kill, and again after it.
- * @returns Undefined if there is no PostgreSQL.
+ * @param through A proxy in front of both hosts, or one URL with both.
+ * @returns Undefined if there is no PostgreSQL, or no HAProxy.
  */
-export async function failover(writes: number): Promise<Figures | undefined> {
-  const pair = await startPostgresPair()
+export async function failover(writes: number, through?: "haproxy"): Promise<Figures | undefined> {
+  const pair = through === "haproxy" && !hasHaproxy ? undefined : await startPostgresPair()
   if (pair === undefined) return undefined
+  const [one, two] = pair.ports
+  const proxy = through && (await startHaproxy([`127.0.0.1:${one}`, `127.0.0.1:${two}`]))
   try {
-    const program = await startProgram(settings(pair.url))
+    const program = await startProgram(settings(proxy?.url ?? pair.url))
     try {
       const writers = await startWriters(program.url, 8)
       await writers.more(writes)
@@ -62,6 +66,7 @@ export async function failover(writes: number): Promise<Figures | undefined> {
       await program.end("SIGTERM")
     }
   } finally {
+    await proxy?.stop()
     await pair.stop()
   }
 }

@@ -1,13 +1,28 @@
 // npm run drill -- NAME: one drill with its figures.
+
+import { jumpingClock } from "./clock.ts"
 import { failover } from "./failover.ts"
+import { fullDisk } from "./full-disk.ts"
+import { movedDatabase } from "./moved-database.ts"
 import { paused } from "./paused.ts"
 import { throughPgBouncer } from "./pooler.ts"
+import { restoreToMoment } from "./restore.ts"
+import { rotation } from "./rotation.ts"
+import { storm } from "./storm.ts"
 import { upgrade } from "./upgrade.ts"
 
 const drills: Readonly<Record<string, () => Promise<object | undefined>>> = {
   failover: () => failover(500),
+  haproxy: () => failover(500, "haproxy"),
   pooler: () => throughPgBouncer(500),
+  "full-tables": () => fullDisk("tables", 500),
+  "full-log": () => fullDisk("log", 500),
+  storm: () => storm(3_000, 200),
+  clock: () => jumpingClock(500),
+  dns: () => movedDatabase(500),
   paused: () => paused(500),
+  restore: () => restoreToMoment(500),
+  rotation: () => rotation(200),
   upgrade: () => upgrade(500),
 }
 
@@ -16,4 +31,4 @@ const drill = Object.hasOwn(drills, name) ? drills[name] : undefined
 if (drill === undefined) {
   console.error(`npm run drill -- ${Object.keys(drills).join("|")}`)
   process.exitCode = 2
-} else console.log((await drill()) ?? "PostgreSQL or PgBouncer is missing")
+} else console.log((await drill()) ?? "PostgreSQL, another program or a right is missing")

@@ -1,6 +1,8 @@
 // Devices that refresh their sessions without pause, and retry a refresh without an answer under its key. Each refresh
 // writes a token, a session and an audit event, so the database shows which were lost or done twice.
 import { randomBytes } from "node:crypto"
+import { Code, ConnectError } from "@connectrpc/connect"
+import { ErrorInfoSchema } from "@signet/proto/google/rpc/error_details"
 import { sql } from "kysely"
 import type { Database } from "../../server/store/postgres/sql.ts"
 import { type Clients, clientsOver, protocols } from "../support/clients.ts"
@@ -15,6 +17,8 @@ interface Writer {
   /** Refreshes with an answer. */
   acknowledged: number
   failed: number
+  /** The next call: a token that no call has presented, and the key of its retries. */
+  next: { readonly refreshToken: string; readonly retryKey: string }
 }
 
 export interface Writers {
@@ -26,6 +30,10 @@ export interface Writers {
   moveTo(url: string): void
   /** Waits for the running refreshes. */
   stop(): Promise<void>
+  /** Failed calls by the code of Connect and the reason. */
+  failures(): Readonly<Record<string, number>>
+  /** After the stop: refreshes each session one more time. @returns The number of sessions that the server refuses. */
+  refused(): Promise<number>
 }
 
 function clientsOf(url: string): Clients {
@@ -34,8 +42,18 @@ function clientsOf(url: string): Clients {
   return clientsOver(connect(url))
 }
 
-/** Signs in at the stand-in provider of a server's development profile. */
+/** Signs in at the stand-in provider of a server's development profile. Retries, because a busy machine cuts connections. */
 export async function signInAtStandIn(url: string, index: number): Promise<SignedIn> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await signInOnce(url, index)
+    } catch (error) {
+      if (attempt === 5) throw error
+    }
+  }
+}
+
+async function signInOnce(url: string, index: number): Promise<SignedIn> {
   const email = JSON.stringify({ email: `writer-${index}@example.com` })
   const asked = await fetch(`${url}/dev/idp-a/login-request`, { method: "POST", body: email })
   const headers = { "content-type": "application/json" }
@@ -51,23 +69,29 @@ export async function startWriters(
   signIn: (index: number) => Promise<SignedIn> = (index) => signInAtStandIn(url, index),
 ): Promise<Writers> {
   let isStopping = false
+  const failures = new Map<string, number>()
   let listeners: (() => void)[] = []
   let { auth } = clientsOf(url)
   const begin = async (index: number) => {
     const { sessionId, refreshToken } = await signIn(index)
-    const writer: Writer = { sessionId, acknowledged: 0, failed: 0 }
-    return { writer, running: write(writer, refreshToken) }
+    const next = { refreshToken, retryKey: newKey() }
+    const writer: Writer = { sessionId, acknowledged: 0, failed: 0, next }
+    return { writer, running: write(writer) }
   }
-  const write = async (writer: Writer, first: string): Promise<void> => {
-    let next = { refreshToken: first, retryKey: newKey() }
+  const refresh = async (writer: Writer): Promise<void> => {
+    const { refreshToken } = await auth.refresh(writer.next)
+    writer.next = { refreshToken, retryKey: newKey() }
+    writer.acknowledged++
+  }
+  const write = async (writer: Writer): Promise<void> => {
     while (!isStopping) {
       try {
-        const { refreshToken } = await auth.refresh(next)
-        next = { refreshToken, retryKey: newKey() }
-        writer.acknowledged++
+        await refresh(writer)
         for (const listener of listeners) listener()
-      } catch {
+      } catch (error) {
         writer.failed++
+        const reason = reasonOf(error)
+        failures.set(reason, (failures.get(reason) ?? 0) + 1)
         await new Promise((resolve) => setTimeout(resolve, 50))
       }
     }
@@ -93,19 +117,34 @@ export async function startWriters(
       isStopping = true
       await Promise.all(begun.map(({ running }) => running))
     },
+    failures: () => Object.fromEntries(failures),
+    async refused() {
+      const refreshed = await Promise.allSettled(all.map(refresh))
+      return refreshed.filter(({ status }) => status === "rejected").length
+    },
   }
 }
 
+function reasonOf(error: unknown): string {
+  const refused = ConnectError.from(error)
+  return `${Code[refused.code]} ${refused.findDetails(ErrorInfoSchema)[0]?.reason ?? "without a reason"}`
+}
+
 const newKey = () => randomBytes(16).toString("base64url")
+
+/** The number of refresh tokens of each session. */
+export async function tokensBySession(db: Database): Promise<ReadonlyMap<string, number>> {
+  const { rows } = await sql<{ session_id: string; tokens: number }>`
+    select session_id, count(*)::int as tokens from refresh_token group by session_id`.execute(db)
+  return new Map(rows.map((row) => [row.session_id, row.tokens]))
+}
 
 /** Refreshes that were acknowledged and are missing, and refreshes that were done without or twice for one answer. */
 export async function compareWithDatabase(
   db: Database,
   { all }: Writers,
 ): Promise<{ readonly lost: number; readonly extra: number }> {
-  const { rows } = await sql<{ session_id: string; tokens: number }>`
-    select session_id, count(*)::int as tokens from refresh_token group by session_id`.execute(db)
-  const tokens = new Map(rows.map((row) => [row.session_id, row.tokens]))
+  const tokens = await tokensBySession(db)
   // The sign-in issues the first token.
   const differences = all.map(({ sessionId, acknowledged }) => (tokens.get(sessionId) ?? 0) - 1 - acknowledged)
   const sum = (values: readonly number[]) => values.reduce((total, value) => total + value, 0)

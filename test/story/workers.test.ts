@@ -51,6 +51,8 @@ function suite(): void {
       SIGNET_PEPPERS: `1:${Buffer.alloc(32, 1).toString("base64")}`,
       SIGNET_LIMITS: JSON.stringify({ windows }),
       ...{ SIGNET_WORKERS: "2", PORT: "0", ADMIN_PORT: adminPort },
+      // For a debugger: each worker adds its number.
+      NODE_OPTIONS: `--inspect-port=${await freePort()}`,
     })
     writers = await startWriters(program.url, writerCount, async (index) => signedIn[index] as SignedIn)
   }, 120_000)
@@ -98,11 +100,36 @@ function suite(): void {
     expect(await keys()).toHaveProperty("size", 1)
   })
 
+  test("when the event loop of one is blocked under load, only its own calls fail, and it is replaced", async () => {
+    const failed = () => writers.all.map((writer) => writer.failed)
+    const before = failed()
+    const restarts = await measured(/^signet_worker_restarts_total (\d+)$/m)
+    await blockEventLoop(workers()[1] ?? 0, program.output)
+    const blockedAt = performance.now()
+    // Over a new connection each, while one worker hangs.
+    const answers = Array.from({ length: 12 }, async () => {
+      const response = await fetch(`${program.url}/livez`, { headers: { connection: "close" } })
+      return { ok: response.ok, ms: performance.now() - blockedAt }
+    })
+    const answered = await Promise.allSettled(answers)
+    const outcomes = answered.map((one) => (one.status === "fulfilled" ? one.value.ok : false))
+    // The supervisor hands a worker one connection at a time.
+    expect(outcomes.filter((ok) => !ok).length).toBeLessThanOrEqual(1)
+    const isReplaced = async () => (await measured(/^signet_worker_restarts_total (\d+)$/m)) - restarts
+    await expect.poll(isReplaced, { timeout: 60_000, interval: 200 }).toBe(1)
+    expect(performance.now() - blockedAt).toBeLessThan(30_000)
+    expect(await measured(/^signet_worker_hangs_total (\d+)$/m)).toBe(1)
+    expect(program.output()).toContain("a worker hangs and is killed")
+    await writers.more(calls)
+    for (const [index, count] of failed().entries()) expect(count - (before[index] ?? 0)).toBeLessThanOrEqual(1)
+    await expect.poll(() => measured(/^signet_workers (\d+)$/m), { timeout: 60_000 }).toBe(2)
+  })
+
   test("a worker that gets SIGTERM under load ends without a failed call, and is replaced", async () => {
     const failed = () => writers.all.reduce((sum, writer) => sum + writer.failed, 0)
     const before = failed()
     process.kill(workers()[0] ?? 0, "SIGTERM")
-    await expect.poll(() => measured(/^signet_worker_restarts_total (\d+)$/m), { timeout: 60_000 }).toBe(2)
+    await expect.poll(() => measured(/^signet_worker_restarts_total (\d+)$/m), { timeout: 60_000 }).toBe(3)
     await writers.more(calls)
     expect(failed()).toBe(before)
   })
@@ -112,4 +139,14 @@ function suite(): void {
     expect(await compareWithDatabase(store.db, writers)).toEqual({ lost: 0, extra: 0 })
     expect(await program.end("SIGTERM")).toBe(0)
   })
+}
+
+/** Attaches a debugger to a process of Node, which then runs a loop without end. */
+async function blockEventLoop(pid: number, output: () => string): Promise<void> {
+  process.kill(pid, "SIGUSR1")
+  const listening = /Debugger listening on (ws:\S+)/
+  await expect.poll(output, { timeout: 30_000 }).toMatch(listening)
+  const socket = new WebSocket(listening.exec(output())?.[1] ?? "")
+  await new Promise((resolve) => socket.addEventListener("open", resolve, { once: true }))
+  socket.send(JSON.stringify({ id: 1, method: "Runtime.evaluate", params: { expression: "for (;;);" } }))
 }

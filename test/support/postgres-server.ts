@@ -79,10 +79,12 @@ export async function startPostgres(
 
 export async function untilReady(child: ChildProcess): Promise<void> {
   let log = ""
-  const ready = new Promise<void>((resolve) => {
+  const ready = new Promise<void>((resolve, reject) => {
     child.stderr?.on("data", (chunk) => {
       log = (log + chunk).slice(-4_000)
       if (/ready to accept (read-only )?connections/.test(log)) resolve()
+      // The keeper stays until its standard input closes.
+      if (/database system is shut down/.test(log)) reject(new Error(`PostgreSQL did not start:\n${log}`))
     })
   })
   const ended = once(child, "exit").then(() => Promise.reject(new Error(`PostgreSQL did not start:\n${log}`)))

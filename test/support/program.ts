@@ -27,10 +27,12 @@ const compiled = join(import.meta.dirname, "../../node_modules/.cache/signet/com
 function start(
   settings: Settings,
   script: string,
+  wrapper: readonly string[] = [],
 ): { child: ChildProcess; stdout: () => string; stderr: () => string } {
   // Without the tests' own environment, which may contain a database URL.
   const { PATH = "", HOME = "" } = process.env
-  const child = spawn(process.execPath, [script], {
+  const [command = process.execPath, ...args] = [...wrapper, process.execPath, script]
+  const child = spawn(command, args, {
     env: { PATH, HOME, NODE_COMPILE_CACHE: compiled, ADMIN_PORT: "0", SIGNET_WORKERS: "1", ...settings },
     stdio: ["ignore", "pipe", "pipe"],
   })
@@ -47,9 +49,14 @@ function start(
  * Starts a program that must serve. Rejects if it exits.
  *
  * @param script Default: this repository's server.
+ * @param wrapper A command that replaces itself by the program.
  */
-export async function startProgram(settings: Settings, script = main): Promise<RunningProgram> {
-  const { child, stdout, stderr } = start(settings, script)
+export async function startProgram(
+  settings: Settings,
+  script = main,
+  wrapper: readonly string[] = [],
+): Promise<RunningProgram> {
+  const { child, stdout, stderr } = start(settings, script, wrapper)
   const output = () => stdout() + stderr()
   const ended = once(child, "close")
   const ready = new Promise<string>((resolve) => {

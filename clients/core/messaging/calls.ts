@@ -9,14 +9,14 @@ import { ConversationService } from "@signet/proto/messaging/v1/conversation_ser
 import { DeviceService } from "@signet/proto/messaging/v1/device_service"
 import { KeyPackageService } from "@signet/proto/messaging/v1/key_package_service"
 import { WelcomeService } from "@signet/proto/messaging/v1/welcome_service"
-import { isFailure } from "../errors.ts"
+import { isFailure, staleTokenReasons } from "../errors.ts"
 import type { Clock, Random } from "../ports.ts"
 import { provenCalls } from "./proven-calls.ts"
 import type { MessagingSession } from "./session.ts"
 
 const proofHeader = "signet-device-proof"
-/** Refusals that a new token resolves: a cached token has expired, or is from before the device's registration. */
-const staleTokens = ["TOKEN_EXPIRED", "DEVICE_REQUIRED"] as const
+/** Refusals that a new token resolves: the cached token is stale, or from before the device's registration. */
+const staleTokens = [...staleTokenReasons, "DEVICE_REQUIRED"] as const
 /** The time limit of a call in milliseconds. After it, the same call is repeated. */
 const answerMs = 120_000
 

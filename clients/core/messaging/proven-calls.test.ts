@@ -1,7 +1,8 @@
 import type { DescService } from "@bufbuild/protobuf"
 import { getOption } from "@bufbuild/protobuf"
-import { createRouterTransport } from "@connectrpc/connect"
+import { Code, ConnectError, createRouterTransport } from "@connectrpc/connect"
 import { type AuthRequirement, requires } from "@signet/proto/authz/v1/requirement"
+import { ErrorInfoSchema } from "@signet/proto/google/rpc/error_details"
 import { ArchiveService } from "@signet/proto/messaging/v1/archive_service"
 import { AttachmentService } from "@signet/proto/messaging/v1/attachment_service"
 import { BlockService } from "@signet/proto/messaging/v1/block_service"
@@ -62,3 +63,29 @@ test("a call before the registration has a token and no device proof", async () 
     ["Bearer token", false],
   ])
 })
+
+test.each(["TOKEN_EXPIRED", "TOKEN_REVOKED", "TOKEN_NOT_YET_VALID", "PERMISSIONS_STALE", "KEY_UNKNOWN"])(
+  "a call that is refused with %s is repeated with a new token",
+  async (reason) => {
+    const tokens: (string | null)[] = []
+    const transport = createRouterTransport(({ service }) => {
+      service(ConversationService, {
+        appendMessage(_, { requestHeader }) {
+          tokens.push(requestHeader.get("authorization"))
+          if (tokens.length > 1) return {}
+          const details = [{ desc: ErrorInfoSchema, value: { reason, domain: "signet" } }]
+          throw new ConnectError("refused", Code.Unauthenticated, undefined, details)
+        },
+      })
+    })
+    const calls = makeCalls({
+      transport,
+      session: { accessToken: async () => "old", renewToken: async () => "new" },
+      device: () => undefined,
+      clock: { nowMs: () => 0, after: () => () => undefined },
+      random: { bytes: (length) => new Uint8Array(length) },
+    })
+    await calls.conversations.appendMessage({})
+    expect(tokens).toEqual(["Bearer old", "Bearer new"])
+  },
+)

@@ -15,8 +15,12 @@ export type ToWorker =
 
 export type ToSupervisor =
   | { readonly is: "ready"; readonly url: string }
+  /** Sent once a second: the event loop runs. */
+  | { readonly is: "alive" }
   | { readonly is: "measured"; readonly request: number; readonly metrics: MetricsSnapshot }
   | { readonly is: "hints"; readonly payloads: readonly string[] }
+
+export const aliveEveryMs = 1_000
 
 /** Where a worker's number is passed on: 1 and up. */
 export const workerVariable = "SIGNET_WORKER"

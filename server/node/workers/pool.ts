@@ -2,21 +2,28 @@
 
 import cluster, { type Worker } from "node:cluster"
 import type { FastifyBaseLogger } from "fastify"
-import { type ToSupervisor, type ToWorker, workerVariable } from "./messages.ts"
+import { closeUnaccepted } from "./handed-over.ts"
+import { aliveEveryMs, type ToSupervisor, type ToWorker, workerVariable } from "./messages.ts"
 
 /** A worker that ends earlier is replaced after a pause, which doubles each time. */
 const earlyMs = 10_000
 const pauseMs = { first: 500, longest: 30_000 }
+/**
+ * A ready worker that reports nothing for so many ticks of the supervisor hangs. Ticks, not time: a supervisor that was
+ * suspended, or got no CPU time, ticks late too.
+ */
+const silentTicks = 10
 
 interface PoolOptions {
   readonly log: FastifyBaseLogger
   /** The environment of a worker. */
   readonly env: Readonly<Record<string, string | undefined>>
-  onMessage(message: Exclude<ToSupervisor, { is: "ready" }>, worker: number): void
+  onMessage(message: Exclude<ToSupervisor, { is: "ready" | "alive" }>, worker: number): void
   /** Returns the first message to a worker that accepts calls. */
   greeting(): ToWorker
   onEnded(worker: number): void
   onReplaced(): void
+  onHung(): void
 }
 
 export interface Pool {
@@ -37,6 +44,8 @@ interface Slot {
   /** Consecutive early ends before this worker. */
   readonly failures: number
   isReady: boolean
+  /** Ticks since the last report. */
+  silent: number
 }
 
 export function createPool(options: PoolOptions): Pool {
@@ -47,10 +56,13 @@ export function createPool(options: PoolOptions): Pool {
 
   const fork = (number: number, failures = 0): Promise<string | undefined> => {
     const worker = cluster.fork({ ...options.env, [workerVariable]: number })
-    const slot: Slot = { number, worker, startedAt: performance.now(), failures, isReady: false }
+    closeUnaccepted(worker)
+    const slot: Slot = { number, worker, startedAt: performance.now(), failures, isReady: false, silent: 0 }
     slots.set(number, slot)
     const { promise, resolve } = Promise.withResolvers<string | undefined>()
     worker.on("message", (message: ToSupervisor) => {
+      slot.silent = 0
+      if (message.is === "alive") return
       if (message.is !== "ready") return options.onMessage(message, number)
       slot.isReady = true
       send(slot, options.greeting())
@@ -77,6 +89,21 @@ export function createPool(options: PoolOptions): Pool {
     }, pause)
   }
 
+  const tick = () => {
+    for (const slot of slots.values()) {
+      if (!slot.isReady || ++slot.silent !== silentTicks) continue
+      options.log.error({ worker: slot.number }, "a worker hangs and is killed")
+      options.onHung()
+      slot.worker.process.kill("SIGKILL")
+    }
+  }
+  const ticking = setInterval(tick, aliveEveryMs)
+  // A worker that hangs does not see the end of its supervisor.
+  const killAll = () => {
+    for (const { worker } of slots.values()) worker.process.kill("SIGKILL")
+  }
+  process.once("exit", killAll)
+
   const broadcast = (message: ToWorker, except?: number) => {
     const reachable = [...slots.values()].filter(({ worker, isReady }) => isReady && worker.isConnected())
     const to = reachable.filter(({ number }) => number !== except)
@@ -96,6 +123,8 @@ export function createPool(options: PoolOptions): Pool {
       broadcast({ is: "stop" })
       for (const { worker, isReady } of slots.values()) if (!isReady) worker.process.kill("SIGKILL")
       await Promise.all(ends)
+      clearInterval(ticking)
+      process.off("exit", killAll)
     },
   }
 }

@@ -42,6 +42,7 @@ export async function supervise(config: Config, env: Environment, log: FastifyBa
     greeting: () => ({ is: "listening", listening: relay.isListening() }),
     onEnded: (worker) => measure.ended(worker),
     onReplaced: metrics.restarted,
+    onHung: metrics.hung,
   })
   const measure = createMeasure({
     own: metrics.registry,

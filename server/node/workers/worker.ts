@@ -4,7 +4,7 @@ import cluster from "node:cluster"
 import type { Registry } from "prom-client"
 import type { Bus, BusOptions } from "../../wakeups/bus.ts"
 import { decode, encode, type News } from "../../wakeups/payload.ts"
-import { type ToSupervisor, type ToWorker, workerVariable } from "./messages.ts"
+import { aliveEveryMs, type ToSupervisor, type ToWorker, workerVariable } from "./messages.ts"
 
 /** The parts that a program shares with the other workers of its port. */
 export interface Siblings {
@@ -32,7 +32,10 @@ export function siblingsOf(env: Readonly<Record<string, string | undefined>>): S
       onMessage("measure", async ({ request }) => {
         report({ is: "measured", request, metrics: await registry.getMetricsAsJSON() })
       }),
-    ready: (url) => report({ is: "ready", url }),
+    ready(url) {
+      report({ is: "ready", url })
+      setInterval(() => report({ is: "alive" }), aliveEveryMs).unref()
+    },
     onStop: (stop) => onMessage("stop", stop),
   }
 }
