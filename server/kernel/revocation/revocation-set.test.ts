@@ -99,3 +99,12 @@ test("a set at its capacity reports it, keeps its entries, and accepts others on
   expect(set.add(tokens(20, 5, nowMs), nowMs + 31_000)).toBe(true)
   expect(set.size).toBe(1)
 })
+
+test("a set that was swept a moment ago drops expired entries before it reports its capacity", () => {
+  const set = createRevocationSet(2)
+  const token = (key: string, expiresAtMs: number) => entry({ kind: "TOKEN", key, expiresAtMs })
+  expect(set.add([token("a", nowMs - 29_000), token("b", nowMs - 29_000)], nowMs)).toBe(true)
+  expect(set.add([token("c", nowMs + 90_000)], nowMs + 999)).toBe(false)
+  expect(set.add([token("c", nowMs + 90_000)], nowMs + 1_000)).toBe(true)
+  expect(set.size).toBe(1)
+})
