@@ -1,0 +1,19 @@
+import type { Reason } from "./reason.ts"
+
+export const rpcReasons: readonly Reason[] = [
+  {
+    file: "server/rpc/admin/grants.ts",
+    why: "A read that takes the locks of a change returns the same grant.",
+    changes: ['take === "find" → false'],
+  },
+  {
+    file: "server/rpc/messaging/archive/archive-service.ts",
+    why: "The table of statuses has no entry for DELETED, and an undefined field has the value UNSPECIFIED.",
+    changes: ['archive.status === "DELETED" → false'],
+  },
+  {
+    file: "server/rpc/token/own-grant.ts",
+    why: "Without a client there is no grant, so the next operand has the same result; the condition narrows the type.",
+    changes: ["client === undefined → false"],
+  },
+]
