@@ -12,6 +12,16 @@ export const rpcReasons: readonly Reason[] = [
     changes: ['archive.status === "DELETED" → false'],
   },
   {
+    file: "server/rpc/messaging/attendance.ts",
+    why: "A map that holds more than its limit has a first key; the condition narrows the type.",
+    changes: ["oldest !== undefined → true"],
+  },
+  {
+    file: "server/rpc/token/known-clients.ts",
+    why: "A map that holds more than its limit has a first key; the condition narrows the type.",
+    changes: ["oldest !== undefined → true"],
+  },
+  {
     file: "server/rpc/token/own-grant.ts",
     why: "Without a client there is no grant, so the next operand has the same result; the condition narrows the type.",
     changes: ["client === undefined → false"],
