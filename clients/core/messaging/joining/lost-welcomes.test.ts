@@ -10,6 +10,7 @@ import {
 import { expect, test } from "vitest"
 import type { Context } from "../context.ts"
 import { hex } from "../crypto/bytes.ts"
+import { idOf } from "../ids.ts"
 import { deviceSpace } from "../store/store.ts"
 import { type Scripted, scripted } from "../testing/scripted.ts"
 import { askForLostWelcomes } from "./lost-welcomes.ts"
@@ -86,9 +87,7 @@ test("a device whose rejoin is requested, or that is to be removed, requests no 
   expect(await ask({ directives: [directive(DirectiveKind.LEAVE, "")] })).toEqual([])
   expect(await ask({ directives: [directive(DirectiveKind.REJOIN, "")] })).toEqual(["requestRejoin"])
   expect(await ask({ directives: [directive(DirectiveKind.LEAVE, "dev_other")] })).toEqual(["requestRejoin"])
-  expect(await ask({ directives: [directive(DirectiveKind.LEAVE, deviceId, "prn_other")] })).toEqual([
-    "requestRejoin",
-  ])
+  expect(await ask({ directives: [directive(DirectiveKind.LEAVE, deviceId, "prn_other")] })).toEqual(["requestRejoin"])
 })
 
 test.each<[Status, boolean]>([
@@ -101,4 +100,15 @@ test.each<[Status, boolean]>([
 ])("in status %s a device requests a rejoin: %s", async (status, isAsked) => {
   const { ask } = await member([], ({ write }) => write({ status }))
   expect(await ask()).toEqual(isAsked ? ["requestRejoin"] : [])
+})
+
+test("a device has a conversation that it has stored or opened, and no other", async () => {
+  const { conversation, write } = await scripted()
+  const other = `${conversation.id.slice(0, -1)}z`
+  await write()
+  expect(await Promise.all([conversation.id, other, "no id"].map(conversation.has))).toEqual([true, false, false])
+  const unused = idOf("cnv", new Uint8Array(16).fill(7))
+  expect(await conversation.has(unused)).toBe(false)
+  conversation.conversation(unused)
+  expect(await conversation.has(unused)).toBe(true)
 })

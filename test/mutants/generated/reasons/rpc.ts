@@ -17,6 +17,11 @@ export const rpcReasons: readonly Reason[] = [
     changes: ["oldest !== undefined → true"],
   },
   {
+    file: "server/rpc/messaging/conversation/append/outcome.ts",
+    why: "No commit has begun a future epoch: the look-up finds none.",
+    changes: ['reason === "STALE_EPOCH" → true'],
+  },
+  {
     file: "server/rpc/token/known-clients.ts",
     why: "A map that holds more than its limit has a first key; the condition narrows the type.",
     changes: ["oldest !== undefined → true"],
