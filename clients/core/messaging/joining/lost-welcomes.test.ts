@@ -1,7 +1,6 @@
-import { create } from "@bufbuild/protobuf"
+import { create, type MessageInitShape } from "@bufbuild/protobuf"
 import { KeyPackageRecordSchema, ConversationRecord_Status as Status } from "@signet/proto/client/v1/records"
 import {
-  type Conversation,
   Conversation_Status,
   ConversationSchema,
   DirectiveKind,
@@ -15,6 +14,7 @@ import { deviceSpace } from "../store/store.ts"
 import { type Scripted, scripted } from "../testing/scripted.ts"
 import { askForLostWelcomes } from "./lost-welcomes.ts"
 
+type Shown = MessageInitShape<typeof ConversationSchema>
 const opened = new Uint8Array(32).fill(1)
 const lost = new Uint8Array(32).fill(2)
 
@@ -49,7 +49,7 @@ async function member(
     calls: calls as unknown as Context["calls"],
     device: { ...device, mark: async () => undefined } as Context["device"],
   }
-  const ask = async (fields: Partial<Conversation> = {}) => {
+  const ask = async (fields: Shown = {}) => {
     const active = { id, epoch: 1n, status: Conversation_Status.ACTIVE }
     await askForLostWelcomes(context, [create(ConversationSchema, { ...active, ...fields })]).catch((error) => {
       if (error !== stop) throw error
@@ -72,7 +72,7 @@ test("a welcome for a key package that this device has not replaces the key pack
   expect(await (await member([lost])).ask()).toEqual(["retireKeyPackages"])
 })
 
-test.each<[string, Partial<Conversation>]>([
+test.each<[string, Shown]>([
   ["has not begun", { epoch: 0n }],
   ["is closed", { status: Conversation_Status.CLOSED }],
 ])("a conversation that %s is left alone", async (_, fields) => {
