@@ -1,6 +1,6 @@
 import type { Requirement } from "@signet/kernel/authz/requirement"
 import { newId } from "@signet/kernel/ids"
-import { expect, test } from "vitest"
+import { expect, test, vi } from "vitest"
 import { type FetchGuardOptions, guardFetch } from "./fetch.ts"
 import { createGuard } from "./guard.ts"
 import { createLocalKeySet } from "./key-set.ts"
@@ -113,6 +113,18 @@ test("the body is not read without a known caller", async () => {
   })
   expect(await status(handler(tenant("BODY", "tenant_id"))(request))).toBe(401)
   expect(request.bodyUsed).toBe(false)
+})
+
+test.each<[string, Requirement]>([
+  ["a scope", reads],
+  ["a tenant in a header", tenant("HEADER", "x-tenant")],
+])("a requirement of %s leaves the body unread", async (_, requirement) => {
+  const request = post("{}")
+  request.headers.set("authorization", `Bearer ${issuer.token({ tenant_id: ids.tenant, scp: ["notes.read"] })}`)
+  request.headers.set("x-tenant", ids.tenant)
+  const clone = vi.spyOn(request, "clone")
+  expect(await status(handler(requirement)(request))).toBe(200)
+  expect(clone).not.toHaveBeenCalled()
 })
 
 test("a resource is looked up by the request's id, and the store's record decides", async () => {

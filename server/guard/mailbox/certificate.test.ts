@@ -178,3 +178,11 @@ test("a revocation is stored until every earlier certificate is refused as expir
   const endMs = nowSeconds * 1_000 + longestCertificateMs
   expect([untimely(claims, endMs - 1), untimely(claims, endMs)]).toEqual([undefined, "TOKEN_EXPIRED"])
 })
+
+test("times that are not numbers are left to the reader of the claims", () => {
+  const nowMs = 1_000_000
+  for (const claims of [{ exp: "1" }, { nbf: "9999" }, { iat: "9999" }]) expect(untimely(claims, nowMs)).toBeUndefined()
+  expect(untimely({ exp: 970 }, nowMs)).toBe("TOKEN_EXPIRED")
+  for (const claims of [{ nbf: 1_031 }, { iat: 1_031 }]) expect(untimely(claims, nowMs)).toBe("TOKEN_NOT_YET_VALID")
+  for (const claims of [{ exp: 971 }, { nbf: 1_030 }, { iat: 1_030 }]) expect(untimely(claims, nowMs)).toBeUndefined()
+})

@@ -93,6 +93,21 @@ describe("an explanation", () => {
       { requirement: editor, snapshot: snapshotOf({}, { inheritable: false }) },
       "editor on app: it is not inherited",
     ],
+    [
+      "that a grant holds, although the token lacks the scope",
+      {
+        requirement: edit,
+        context: { ...user, scopes: new Set<string>() },
+        request: { resources: new Map([["note BODY id", resource]]) },
+        snapshot: snapshotOf(),
+      },
+      "editor on app: holds",
+    ],
+    [
+      "that a role holds, beside what fails",
+      { requirement: { is: "allOf", of: [editor, services] }, snapshot: snapshotOf() },
+      "editor on app: holds",
+    ],
     ["nobody", { context: "NO_CREDENTIAL" }, "nobody who is known"],
     ["a fault", { requirement: JSON.parse(`{"is":"anyOf","of":[]}`) }, "INTERNAL: 500, step 0, internal error"],
   ])("states %s", (_, change, line) => {

@@ -1,5 +1,11 @@
 import { describe, expect, test } from "vitest"
-import { planSealingFinish, planSealingRotation, type SealingKeyHolder, type SealingKeyRecord } from "./sealing.ts"
+import {
+  judgeHeld,
+  planSealingFinish,
+  planSealingRotation,
+  type SealingKeyHolder,
+  type SealingKeyRecord,
+} from "./sealing.ts"
 
 const record = (id: string, status: SealingKeyRecord["status"], resealedAtMs: number | null = null) => ({
   ...{ id, status, createdAtMs: 0, resealedAtMs },
@@ -13,6 +19,13 @@ describe("a rotation of the sealing key", () => {
   test.each<[string, SealingKeyRecord[], string | undefined, SealingKeyHolder[], unknown]>([
     ["begins", [record("a", "CURRENT")], "b", [holder("a", "b")], { is: "begin", from: "a", to: "b" }],
     ["resumes", [record("b", "CURRENT"), record("a", "PREVIOUS")], "b", [], { is: "resume", from: "a", to: "b" }],
+    [
+      "resumes, in whatever order its keys are read",
+      [record("a", "PREVIOUS"), record("b", "CURRENT")],
+      "b",
+      [],
+      { is: "resume", from: "a", to: "b" },
+    ],
     ["needs a second key", [record("a", "CURRENT")], undefined, [], "must hold the new sealing key"],
     ["needs a new key", [record("a", "CURRENT")], "a", [], "equals the active sealing key a"],
     ["does not begin without the active key", [record("c", "CURRENT")], "b", [], "The active sealing key is c"],
@@ -68,4 +81,18 @@ describe("a rotation of the sealing key", () => {
     if (typeof expected === "string") expect(said).toContain(expected)
     else expect(said).toEqual(expected)
   })
+})
+
+test.each<[string, SealingKeyRecord[], string[], string | undefined]>([
+  ["has the active key", [record("a", "CURRENT")], ["a"], undefined],
+  ["lacks the active key", [record("a", "CURRENT")], ["b"], "The active sealing key is a"],
+  ["has a retired key", [record("b", "CURRENT"), record("a", "RETIRED")], ["b", "a"], "a is retired"],
+  ["lacks retired keys", [record("b", "CURRENT"), record("a", "RETIRED"), record("c", "RETIRED", 1)], ["b"], undefined],
+  ["lacks the key of remaining rows", [record("b", "CURRENT"), record("a", "PREVIOUS")], ["b"], "still sealed under a"],
+  ["has the key of remaining rows", [record("b", "CURRENT"), record("a", "PREVIOUS")], ["b", "a"], undefined],
+  ["lacks a key without rows", [record("b", "CURRENT"), record("a", "PREVIOUS", 1)], ["b"], undefined],
+])("a process that %s is judged", (_, records, held, expected) => {
+  const said = judgeHeld(records, held)
+  if (expected === undefined) expect(said).toBeUndefined()
+  else expect(said).toContain(expected)
 })

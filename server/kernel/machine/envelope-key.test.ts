@@ -24,6 +24,12 @@ describe("an envelope key", () => {
     ["is there", four, key, "there"],
     ["is there with its mailboxes in another order", [key], { ...key, mailboxes: key.mailboxes.toReversed() }, "there"],
     ["is not given other mailboxes", [key], { ...key, mailboxes: ["svc-notes/*"] }, "taken"],
+    [
+      "is not given as many other mailboxes",
+      [key],
+      { ...key, mailboxes: key.mailboxes.map((one) => `${one}x`) },
+      "taken",
+    ],
     ["is nobody else's", [], { ...key, serviceAccountId: other }, "taken"],
     ["is ended for ever", [], { ...key, revokedAtMs: 2 }, "revoked"],
   ])("%s", (_, own, known, expected) => {

@@ -112,10 +112,10 @@ test.each<[string, readonly Archive[], ArchiveChange, string]>([
   expect(outcome(decideArchive(archives, change, nowMs))).toBe(expected)
 })
 
-test("a complete backup replaces the earlier complete one, and no transfer", () => {
+test("a complete backup replaces the earlier complete one, no transfer, and no backup that is being written", () => {
   const earlier: Archive = { ...backup, id: "cc", status: "COMPLETE", chunks: name }
   const done = decideArchive(
-    [earlier, granted, { ...backup, chunks: name }],
+    [earlier, granted, { ...backup, id: "dd" }, { ...backup, chunks: name }],
     { is: "complete", id: "bb", deviceId: old },
     nowMs,
   )
@@ -123,6 +123,7 @@ test("a complete backup replaces the earlier complete one, and no transfer", () 
   expect(statuses).toEqual([
     ["cc", "DELETED"],
     ["aa", "WRITING"],
+    ["dd", "WRITING"],
     ["bb", "COMPLETE"],
   ])
 })

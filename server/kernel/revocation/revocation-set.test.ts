@@ -99,3 +99,42 @@ test("a set at its capacity reports it, keeps its entries, and accepts others on
   expect(set.add(tokens(20, 5, nowMs), nowMs + 31_000)).toBe(true)
   expect(set.size).toBe(1)
 })
+
+test("a set that was swept a moment ago drops expired entries before it reports its capacity", () => {
+  const set = createRevocationSet(2)
+  const token = (key: string, expiresAtMs: number) => entry({ kind: "TOKEN", key, expiresAtMs })
+  expect(set.add([token("a", nowMs - 29_000), token("b", nowMs - 29_000)], nowMs)).toBe(true)
+  expect(set.add([token("c", nowMs + 90_000)], nowMs + 999)).toBe(false)
+  expect(set.add([token("c", nowMs + 90_000)], nowMs + 1_000)).toBe(true)
+  expect(set.size).toBe(1)
+})
+
+test("expired entries are dropped at the first addition after ten seconds", () => {
+  const set = createRevocationSet(10)
+  const token = (key: string, expiresAtMs: number) => entry({ kind: "TOKEN", key, expiresAtMs })
+  set.add([token("a", nowMs - 29_000)], nowMs)
+  set.add([token("b", nowMs + 90_000)], nowMs + 10_000)
+  expect(set.size).toBe(2)
+  set.add([token("c", nowMs + 90_000)], nowMs + 10_001)
+  expect(set.size).toBe(2)
+})
+
+test("a kind and key are revoked for what was issued before, or for everything", () => {
+  const set = createRevocationSet(10)
+  const before = { kind: "PRINCIPAL", key: "prn_2", issuedBeforeMs: nowMs } as const
+  set.add([entry({ kind: "CREDENTIAL", key: "kid" }), entry(before)], nowMs)
+  const isRevoked = (kind: "CREDENTIAL" | "PRINCIPAL", key: string, issuedAtMs = nowMs) =>
+    set.isRevoked({ kind, key, issuedAtMs }, nowMs)
+  expect([isRevoked("CREDENTIAL", "kid"), isRevoked("CREDENTIAL", "other"), isRevoked("PRINCIPAL", "kid")]).toEqual([
+    true,
+    false,
+    false,
+  ])
+  expect([isRevoked("PRINCIPAL", "prn_2", nowMs - 1), isRevoked("PRINCIPAL", "prn_2")]).toEqual([true, false])
+})
+
+test("a caller without a tenant or context has no status of one", () => {
+  const facts = createRevocationSet(1).factsOf({ ...user, tenantId: null, contextId: null }, nowMs)
+  expect([facts.tenant, facts.context]).toEqual([null, null])
+  expect(createRevocationSet(1).factsOf({ ...user, contextId }, nowMs)).toMatchObject({ context: "ACTIVE" })
+})

@@ -6,7 +6,7 @@ import { app } from "@signet/kernel/testing/records"
 import { buildOpaque } from "@signet/kernel/token/opaque"
 import { expect, test } from "vitest"
 import { createSecrets } from "../../keys/secrets.ts"
-import { claimOf, clientOfToken, prove } from "./authenticate-client.ts"
+import { claimOf, clientOfToken, prove, proveKnown } from "./authenticate-client.ts"
 
 const issuer = "https://auth.example"
 const nowMs = 1_000_000
@@ -118,4 +118,52 @@ test("a secret's use is recorded at most once a minute, and only for an authenti
   expect(
     claimOf(means, { is: "secret", clientId: "", method: "client_secret_basic", secret: text }, nowMs),
   ).toBeUndefined()
+})
+
+test("an unknown client, and a known one without secret or key, cost one comparison or one verification", async () => {
+  const marks = { markSecretUsed: async () => undefined, useAssertion: async () => true }
+  const text = buildOpaque("sgsec_", { bytes: (length) => new Uint8Array(length).fill(5) })
+  const workFor = async (credential: Parameters<typeof claimOf>[1], of: ClientFacts | undefined) => {
+    const work = { comparisons: 0, verifications: 0 }
+    const counted = {
+      ...means,
+      secrets: { ...secrets, equal: (a: Uint8Array, b: Uint8Array) => ++work.comparisons > 0 && secrets.equal(a, b) },
+      crypto: {
+        ...nodeTokenCrypto,
+        importKey: async (...of: Parameters<typeof nodeTokenCrypto.importKey>) => {
+          work.verifications++
+          return nodeTokenCrypto.importKey(...of)
+        },
+      },
+    }
+    await prove(counted, claimOf(means, credential, nowMs) ?? expect.unreachable(), of, marks, nowMs)
+    return work
+  }
+  const secretHash = secrets.hash("service-secret", text)
+  const withSecret = { ...facts, secrets: [{ id: serviceSecret.id, secretHash, lastUsedAtMs: nowMs }] }
+  const bySecret = { is: "secret", clientId, method: "client_secret_basic", secret: text } as const
+  for (const of of [withSecret, facts, undefined])
+    expect(await workFor(bySecret, of)).toEqual({ comparisons: 1, verifications: 0 })
+  const byKey = { is: "assertion", clientId, assertion: assertion(one, "one") } as const
+  for (const of of [{ ...facts, keys: [one.registered] }, { ...facts, keys: [two.registered] }, facts, undefined])
+    expect(await workFor(byKey, of)).toEqual({ comparisons: 0, verifications: 1 })
+})
+
+test("a remembered client proves a secret only while no use of it must be recorded, and never an assertion", async () => {
+  const text = buildOpaque("sgsec_", { bytes: (length) => new Uint8Array(length).fill(5) })
+  const secretHash = secrets.hash("service-secret", text)
+  const known = (lastUsedAtMs: number) => ({
+    tag: "t",
+    client: { ...both, secrets: [{ id: serviceSecret.id, secretHash, lastUsedAtMs }] },
+  })
+  const proven = async (credential: Parameters<typeof claimOf>[1], lastUsedAtMs = nowMs) => {
+    const claim = claimOf(means, credential, nowMs) ?? expect.unreachable()
+    return (await proveKnown(means, claim, known(lastUsedAtMs), nowMs))?.credentialId
+  }
+  const bySecret = { is: "secret", clientId, method: "client_secret_basic", secret: text } as const
+  const wrong = buildOpaque("sgsec_", { bytes: (length) => new Uint8Array(length).fill(6) })
+  expect(await proven(bySecret)).toBe(serviceSecret.id)
+  expect(await proven(bySecret, nowMs - 60_000)).toBeUndefined()
+  expect(await proven({ ...bySecret, secret: wrong })).toBeUndefined()
+  expect(await proven({ is: "assertion", clientId, assertion: assertion(one, "one") })).toBeUndefined()
 })

@@ -167,6 +167,32 @@ test.each<[string, Field, Rules, unknown[], string[]]>([
     ["", "repeated value must contain unique items"],
   ],
   ["a number without a range", { type: Type.INT32 }, { type: { case: "int32", value: {} } }, [7], [""]],
+  [
+    "a number at least and at most",
+    { type: Type.INT32 },
+    {
+      type: {
+        case: "int32",
+        value: { greaterThan: { case: "gte", value: 2 }, lessThan: { case: "lte", value: 4 } },
+      },
+    },
+    [1, 2, 4, 5],
+    [
+      "must be greater than or equal to 2 and less than or equal to 4",
+      "",
+      "",
+      "must be greater than or equal to 2 and less than or equal to 4",
+    ],
+  ],
+  [
+    "a number above and below",
+    { type: Type.INT32 },
+    {
+      type: { case: "int32", value: { greaterThan: { case: "gt", value: 2 }, lessThan: { case: "lt", value: 4 } } },
+    },
+    [2, 3, 4],
+    ["must be greater than 2 and less than 4", "", "must be greater than 2 and less than 4"],
+  ],
   ["no URI", text, { type: { case: "string", value: { wellKnown: { case: "uri", value: false } } } }, ["no uri"], [""]],
 ])("a value is validated by %s", (_, field, rules, values, told) => {
   expect(toldOf(field, rules, ...values)).toEqual(told)

@@ -37,8 +37,9 @@ for (const { file, line, change, isReached } of unexplained) {
   console.log(`${isReached ? "SURVIVES " : "UNREACHED"} ${file}:${line}  ${change}`)
 }
 const surviving = new Set(survivors.map(nameOf))
-const isAllTried = drawn === undefined
-const stale = [...explained].filter((name) => isAllTried && name.startsWith(prefix) && !surviving.has(name))
+// A draw tries some mutants of a file only, and a full run tries the files of the four folders.
+const tried = new Set(drawn === undefined ? mutants.map(nameOf) : [])
+const stale = [...explained].filter((name) => tried.has(name) && !surviving.has(name))
 for (const name of stale) console.log(`KILLED, so its reason is stale: ${name}`)
 
 const seconds = ((performance.now() - startedAt) / 1_000).toFixed(0)

@@ -4,7 +4,7 @@ import { hex } from "./bytes.ts"
 import { makeHpke } from "./hpke.ts"
 import { withIdentities } from "./identity.ts"
 import type { Suite } from "./suite.ts"
-import { makeWebSuite } from "./web-suite.ts"
+import { ed25519PublicKey, importSigner, makeWebSuite, verifyEd25519 } from "./web-suite.ts"
 
 /** The errors of Node and WebCrypto for a wrong tag. */
 const unopened = /unable to authenticate data|operation-specific reason/
@@ -200,4 +200,16 @@ test("the Node suite expands to 255 hashes at most (RFC 5869 section 2.3), and t
   const { privateKey } = Object(suite.dhKeyPair())
   expect(() => suite.dh(privateKey, range(0, 31))).toThrow("32 bytes")
   expect(() => suite.dh(privateKey, range(0, 33))).toThrow("32 bytes")
+})
+
+test.each([
+  ["with", crypto.subtle, true],
+  ["without", withoutCurves.subtle, false],
+])("a seed signs in a browser %s Ed25519, after the seed is wiped", async (_, subtle, hasKey) => {
+  const seed = new Uint8Array(32).fill(7)
+  const publicKey = ed25519PublicKey(seed)
+  const signer = await importSigner(seed, subtle)
+  seed.fill(0)
+  expect("key" in signer).toBe(hasKey)
+  expect(verifyEd25519(publicKey, range(0, 9), await signer.sign(range(0, 9)))).toBe(true)
 })

@@ -5,7 +5,7 @@ import { openMemoryStore } from "../store/memory.ts"
 import { sealedRows } from "../store/sealed-rows.ts"
 import { deviceSpace } from "../store/store.ts"
 import { testBox } from "../testing/test-box.ts"
-import { findKeyPackage } from "./key-packages.ts"
+import { findKeyPackage, useOps } from "./key-packages.ts"
 
 const keyPackageRef = new Uint8Array(32).fill(7)
 const key = hex(keyPackageRef)
@@ -25,4 +25,14 @@ test.each([
   const used = { op: "put", table: "usedKeyPackage", key: mark, value: new Uint8Array() } as const
   expect(await store.transact(deviceSpace, 1n, [used])).toBe("ok")
   expect(await find()).toBeUndefined()
+})
+
+test("a key package is used once, and a last resort once per epoch of a group", () => {
+  const mark = { op: "create", table: "usedKeyPackage", value: Uint8Array.of(1), space: deviceSpace }
+  const at = { groupId: Uint8Array.of(0xab), epoch: 3n }
+  expect(useOps(keyPackageRef, false, at)).toEqual([
+    { ...mark, key },
+    { op: "remove", space: deviceSpace, table: "keyPackage", key },
+  ])
+  expect(useOps(keyPackageRef, true, at)).toEqual([{ ...mark, key: `${key}:ab:3` }])
 })

@@ -94,3 +94,22 @@ test("only a refusal that names another commit or state may be an equivocation",
   expect(mayBeEquivocation(refusedAs("ENVELOPE_INVALID", { code: "AAD_WRONG_CONVERSATION" }))).toBe(false)
   expect(mayBeEquivocation(new Error("offline"))).toBe(false)
 })
+
+test("a long log is searched backwards, in pages of at most 200", async () => {
+  const asked: [bigint, number][] = []
+  const { conversation, local, write } = await scripted({
+    service: {
+      listMessages({ afterSeq, limit }) {
+        asked.push([afterSeq, limit])
+        return { headSeq: 450n }
+      },
+    },
+  })
+  await write({}, { local: { ...local, processedSeq: 450n } })
+  expect(await handleEquivocation(conversation)).toBe(false)
+  expect(asked).toEqual([
+    [250n, 200],
+    [50n, 200],
+    [0n, 50],
+  ])
+})

@@ -74,6 +74,28 @@ test.each<[string, Shown | undefined, number]>([
   expect(requested).toBe(rejoins)
 })
 
+test.each<[string, bigint, number]>([
+  ["beyond a gap", 7n, 1],
+  ["at the next sequence number", 5n, 0],
+])("a log that continues %s causes a number of rejoins", async (_, seq, rejoins) => {
+  let requested = 0
+  const opened = await scripted({
+    service: {
+      listMessages: ({ afterSeq }) => ({ envelopes: afterSeq < seq ? [next] : [], headSeq: seq }),
+      ackMessages: () => ({}),
+      getConversation: () => ({}),
+      requestRejoin() {
+        requested++
+        return {}
+      },
+    },
+  })
+  await opened.write()
+  const next = await opened.bobsCommit({ seq })
+  await catchUp(opened.conversation)
+  expect(requested).toBe(rejoins)
+})
+
 test("an epoch is not lost on a device without a group", async () => {
   const { conversation, write, called } = await showing({ epoch: 0n, headSeq: 9n })
   await write({}, { local: undefined })

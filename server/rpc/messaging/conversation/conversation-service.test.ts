@@ -189,6 +189,9 @@ test("GroupInfo and tree are of the last commit", async () => {
   expect(hexOf(hash("tree-blob", chunk))).toBe(info.treeHash)
   const treeHash = "0".repeat(64)
   expect(await refusal(bob.calls.conversations.getTree({ conversationId, treeHash }))).toBe("NOT_FOUND")
+  const stranger = (await world.newDevice()).calls.conversations
+  expect(await refusal(stranger.getTree({ conversationId, treeHash: info.treeHash }))).toBe("RESOURCE_UNRESOLVED")
+  expect(await refusal(stranger.getGroupInfo({ conversationId }))).toBe("RESOURCE_UNRESOLVED")
   const update = await alice.stageUpdate(room)
   await alice.commit(update)
   const next = await alice.calls.conversations.getGroupInfo({ conversationId })

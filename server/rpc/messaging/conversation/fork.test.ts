@@ -6,6 +6,7 @@ import type { TestDevice } from "../../../../test/support/messaging/device.ts"
 import { type Room, tagOf } from "../../../../test/support/messaging/room.ts"
 import { openTestStore, storyStore, type TestStore } from "../../../../test/support/postgres.ts"
 import { type MessagingWorld, openMessagingWorld } from "../testing/world.ts"
+import { conversationIdOf } from "./seen.ts"
 
 let store: TestStore
 let world: MessagingWorld
@@ -66,6 +67,15 @@ test("a report beside one of a revoked device is stored, and its own device rejo
     [DirectiveKind.REVOCATION, bob.id],
     [DirectiveKind.REJOIN, carol.id],
   ])
+})
+
+test("a report is stored with its fault", async () => {
+  const [alice, bob] = [await world.newDevice(), await world.newDevice()]
+  const { id: conversationId } = await alice.createGroup([bob.userId])
+  const fault = ReportForkRequest_Fault.RECEIPT_INVALID
+  await bob.calls.conversations.reportFork({ conversationId, seq: 1n, epoch: 0n, fault })
+  const found = await world.deps.store.conversations.find(conversationIdOf(conversationId))
+  expect(found?.forkReports).toMatchObject([{ fault: "RECEIPT_INVALID", deviceId: bob.id }])
 })
 
 test.runIf(isLong)("a device that was revoked after its report is removed, and the quarantine with it", async () => {

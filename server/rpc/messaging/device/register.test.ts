@@ -62,6 +62,14 @@ test("a session that changes to another device of its user revokes the device th
   expect(last.toSorted()).toEqual([`device.bound ${second.id}`, `device.revoked ${former}`])
 })
 
+test("a revoked device that is revoked again keeps its list", async () => {
+  const user = await world.newUser()
+  const { id: deviceId } = await world.newDevice({ of: user, packages: 0 })
+  const { calls } = await world.newDevice({ of: await user.again(), packages: 0 })
+  const revoked = await calls.devices.revokeDevice({ deviceId })
+  expect(await calls.devices.revokeDevice({ deviceId })).toEqual(revoked)
+})
+
 test.each([
   [StorageClass.BROWSER, DeviceFlag.EPHEMERAL_STORAGE],
   [StorageClass.MEMORY, DeviceFlag.EPHEMERAL_STORAGE],

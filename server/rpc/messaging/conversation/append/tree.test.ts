@@ -7,14 +7,16 @@ import { beforeAll, expect, test } from "vitest"
 import { recordSmall } from "../../../../framing/testing/recording.ts"
 import { parseTree, type RatchetTree } from "../../../../framing/tree.ts"
 import { treeHash } from "../../../../framing/tree-hash.ts"
-import { checkTree, credentialHashOf } from "./tree.ts"
+import { checkTree, credentialHashOf, loadTree } from "./tree.ts"
 
+let whole: Uint8Array
 let tree: RatchetTree
 let roster: Leaf[]
 beforeAll(async () => {
   const [first] = (await recordSmall()).commits
   if (first === undefined) return expect.fail("no commit")
-  tree = parseTree(first.tree)
+  whole = first.tree
+  tree = parseTree(whole)
   roster = [...tree.leaves].map(([index, node]) => ({ ...leaf(index, 10), credentialHash: credentialHashOf(node) }))
 })
 
@@ -45,4 +47,17 @@ test("an uploaded tree has exactly the members, with the leaves of the commit", 
     expect(reasonOf(() => checkTree(tree, hash, members, leaves))).toBe(expected)
   }
   expect(reasonOf(() => checkTree(tree, bytes(1), roster, new Map()))).toBe("GROUP_INFO_MISMATCH")
+})
+
+test("a tree is read chunk by chunk, and a tree that disappears or has an empty chunk is unavailable", async () => {
+  const reading = (chunkAt: (at: number) => { chunk: Uint8Array; size: number } | undefined) => {
+    const store = { conversations: { tree: async (_: unknown, __: unknown, at: number) => chunkAt(at) } }
+    return loadTree({ store } as never, { id: "cnv_1", state: { treeHash: bytes(1) } } as never)
+  }
+  const part = (at: number) => ({ chunk: whole.subarray(at, at + 100), size: whole.length })
+  expect(treeHash((await reading(part)) ?? expect.fail("no tree"))).toEqual(treeHash(tree))
+  for (const last of [undefined, { chunk: new Uint8Array(), size: whole.length }]) {
+    await expect(reading((at) => (at < 100 ? part(at) : last))).rejects.toMatchObject({ reason: "UNAVAILABLE" })
+  }
+  expect(await loadTree({ store: {} } as never, { id: "cnv_1", state: null } as never)).toBeUndefined()
 })
