@@ -19,7 +19,7 @@ import { imageComponents, moduleComponents, writeSbom } from "./release/sbom.ts"
 import { publicKeyFile, readSigningKey, signFile } from "./release/signature.ts"
 import { writeTar } from "./release/tar.ts"
 
-export interface ReleaseOptions {
+interface ReleaseOptions {
   /** A folder for the release alone: its content is deleted. */
   readonly into: string
   readonly architectures: readonly Architecture[]

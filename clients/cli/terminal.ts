@@ -1,7 +1,7 @@
 // The command's terminal: results on standard output, everything else on standard error.
 import { styleText } from "node:util"
 
-export type Style = "bold" | "dim" | "red" | "green" | "yellow" | "cyan"
+type Style = "bold" | "dim" | "red" | "green" | "yellow" | "cyan"
 
 export interface Terminal {
   /** Prints a result and a line end. */

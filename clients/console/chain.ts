@@ -82,7 +82,7 @@ export async function importKeys(set: {
   )
 }
 
-export interface CheckpointDeps {
+interface CheckpointDeps {
   readonly chain: string
   readonly issuer: string
   readonly keys: readonly PublishedKey[]

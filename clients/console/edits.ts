@@ -4,7 +4,7 @@ import { failureOf } from "@signet/client-web"
 
 export type Fields = Readonly<Record<string, string | boolean | number>>
 
-export interface Conflict {
+interface Conflict {
   readonly field: string
   readonly opened: string
   readonly now: string

@@ -5,7 +5,7 @@ import { t } from "./text/frame.ts"
 
 export { type Column, List } from "@signet/react/core"
 
-export interface PageProps {
+interface PageProps {
   readonly title: string
   readonly about?: ReactNode
   /** Where the page is below: a path and its name. */
@@ -76,7 +76,7 @@ export function Card({
   )
 }
 
-export interface FieldProps {
+interface FieldProps {
   readonly label: string
   readonly value: string
   readonly onChange: (value: string) => void
@@ -104,7 +104,7 @@ export function Field(props: FieldProps): ReactNode {
   )
 }
 
-export interface ChoiceProps {
+interface ChoiceProps {
   readonly label: string
   readonly value: string
   readonly onChange: (value: string) => void

@@ -40,7 +40,7 @@ const decode = (part: string): string => {
   }
 }
 
-export interface LinkProps {
+interface LinkProps {
   readonly to: string
   readonly className?: string
   readonly isCurrent?: boolean

@@ -23,7 +23,7 @@ export interface RefreshSteps {
   present(record: SessionRecord): Promise<Tokens>
 }
 
-export interface Refresher {
+interface Refresher {
   /** @throws SignetError; a failure ends no session. */
   refresh(steps: RefreshSteps): Promise<Outcome>
 }
@@ -33,7 +33,7 @@ const maxRounds = 4
 
 export const newRetryKey = (random: Random): string => randomText(random, 128)
 
-export interface RefresherDeps {
+interface RefresherDeps {
   readonly sessions: SessionStore
   readonly lock: Lock
   readonly clock: Clock

@@ -4,7 +4,7 @@ import { join } from "node:path"
 
 const contracts = join(import.meta.dirname, "../../proto/signet/client/v1")
 
-export interface CoreMethod {
+interface CoreMethod {
   readonly name: string
   /** Its comment in the contract, on one line. */
   readonly comment: string
@@ -12,7 +12,7 @@ export interface CoreMethod {
   readonly isEmpty: boolean
 }
 
-export interface CoreService {
+interface CoreService {
   /** Such as `MessengerService`. */
   readonly name: string
   readonly methods: readonly CoreMethod[]

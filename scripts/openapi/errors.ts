@@ -17,7 +17,7 @@ export interface OperationError {
 }
 
 /** The reasons of a comment's `Errors:` list, each with its note. @throws Error for an unknown reason. */
-export function listedErrors(name: string, comment: string): Map<Reason, string> {
+function listedErrors(name: string, comment: string): Map<Reason, string> {
   const [, list = ""] = comment.split(/^Errors:$/m)
   const found = new Map<Reason, string>()
   for (const row of list.split(/\n(?= {2}[A-Z])/).filter((text) => text.trim() !== "")) {

@@ -7,7 +7,7 @@ import { protoSpecifier } from "./proto-exports.ts"
 
 const importPattern = /((?<![.\w])(?:from\s+|import\s+|import\(\s*)")([^"\n]+)(")/g
 
-export interface ModuleGraph {
+interface ModuleGraph {
   /** Every reachable file, relative to the root of the repository. */
   readonly files: readonly string[]
   /** The imported specifiers of external packages and of Node. */
@@ -75,7 +75,7 @@ async function transpile(file: string, format: Format, options: ImportOptions) {
   })
 }
 
-export interface WriteOptions extends ImportOptions {
+interface WriteOptions extends ImportOptions {
   readonly format: "esm" | "cjs"
   /** Replacements for imports of external packages, as paths relative to the output folder. */
   readonly replacements?: ReadonlyMap<string, string>

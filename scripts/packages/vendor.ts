@@ -35,7 +35,7 @@ function manifestOver(file: string): { type?: string } {
   return {}
 }
 
-export interface VendorOptions {
+interface VendorOptions {
   readonly format: "esm" | "cjs"
   /** Packages that are bundled in both formats. */
   readonly inside: readonly string[]

@@ -18,7 +18,7 @@ export function readSource(): Source {
 }
 
 /** The newest version tag that precedes the commit; undefined before the first release. */
-export function lastTag(): string | undefined {
+function lastTag(): string | undefined {
   return (
     git("tag", "--list", "v*", "--merged", "HEAD", "--no-contains", "HEAD", "--sort=-v:refname").split("\n")[0] ||
     undefined

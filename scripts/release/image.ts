@@ -31,7 +31,7 @@ const config = {
   },
 }
 
-export interface ImageParts {
+interface ImageParts {
   /** The folder of the built `@signet/server`. */
   readonly server: string
   readonly modules: readonly LockedModule[]
@@ -42,7 +42,7 @@ export interface ImageParts {
   readonly seconds: number
 }
 
-export interface BuiltImage {
+interface BuiltImage {
   readonly files: readonly LayoutFile[]
   /** For the bill of materials of each platform. */
   readonly contents: ReadonlyMap<

@@ -4,7 +4,7 @@ import type { Source } from "./commits.ts"
 import type { LockedPackage } from "./debian.ts"
 import type { NodeBinary } from "./node-binary.ts"
 
-export interface Materials {
+interface Materials {
   readonly source: Source
   readonly lockDigest: string
   readonly debs: readonly LockedPackage[]

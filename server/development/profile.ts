@@ -13,7 +13,7 @@ import { createDevelopmentIdpC } from "./idp-c.ts"
 import { developmentPlugin } from "./plugin.ts"
 import { seedDevelopment } from "./seed.ts"
 
-export interface DevelopmentProfile {
+interface DevelopmentProfile {
   readonly profile: string
   /** The server's own origin, such as http://127.0.0.1:8080. */
   readonly origin: string

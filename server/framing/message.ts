@@ -45,7 +45,7 @@ export function readAad(reader: Reader): Uint8Array {
  * An application message. Its sender is encrypted and only members can verify it; the server knows the sender from the
  * session.
  */
-export interface Application extends Frame {
+interface Application extends Frame {
   /** Sealed leaf index, generation and reuse guard: 28 bytes. */
   readonly encryptedSenderData: Uint8Array
   /** Sealed content, signature and padding. */

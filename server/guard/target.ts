@@ -21,7 +21,7 @@ export interface TargetOptions extends TargetFacts {
  * @param credential The Authorization header or its equivalent.
  * @param prepare Reads the values that the requirement names. Called only if the caller is known.
  */
-export type Decide<Credential = string | null> = (
+type Decide<Credential = string | null> = (
   credential: Credential,
   prepare: () => ReadValue | Promise<ReadValue>,
 ) => Promise<AuthDecision>

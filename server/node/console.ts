@@ -17,7 +17,7 @@ export interface ConsoleSettings {
 }
 
 /** File contents by name: `index.html`, `chat.html`, and hashed scripts and styles. */
-export type ConsoleFiles = ReadonlyMap<string, Uint8Array>
+type ConsoleFiles = ReadonlyMap<string, Uint8Array>
 
 /** The published package has the built files. The repository builds them at the first request. */
 const built = new URL("../../clients/console/built/", import.meta.url)

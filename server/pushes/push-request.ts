@@ -10,7 +10,7 @@ export interface PushRequest {
   readonly body: Uint8Array<ArrayBuffer>
 }
 
-export interface PushSigning {
+interface PushSigning {
   readonly key: PushKey
   /** How a push service reaches the operator: a `mailto:` or `https:` URI (RFC 8292 section 2.1). */
   readonly contact: string

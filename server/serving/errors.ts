@@ -13,7 +13,7 @@ import {
 } from "@signet/proto/google/rpc/error_details"
 import { detailsOf } from "./call/detailed.ts"
 
-export type FieldViolation = MessageInitShape<typeof BadRequest_FieldViolationSchema>
+type FieldViolation = MessageInitShape<typeof BadRequest_FieldViolationSchema>
 
 /** The reasons for Connect's own refusals, by code. Its other errors are faults of the service. */
 const reasonOfCode: Partial<Record<Code, Reason>> = {

@@ -5,7 +5,7 @@ import { hasHaproxy, startHaproxy } from "./haproxy.ts"
 import { startPostgresPair } from "./postgres-pair.ts"
 import { compareWithDatabase, startWriters } from "./writers.ts"
 
-export interface Figures {
+interface Figures {
   readonly acknowledgedBefore: number
   readonly acknowledgedAfter: number
   readonly failedCalls: number

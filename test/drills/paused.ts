@@ -7,7 +7,7 @@ import { startProgram } from "../support/program.ts"
 import { settings } from "./failover.ts"
 import { compareWithDatabase, startWriters } from "./writers.ts"
 
-export interface PausedFigures {
+interface PausedFigures {
   readonly acknowledged: number
   readonly failedCalls: number
   readonly lost: number

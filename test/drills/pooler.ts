@@ -12,7 +12,7 @@ import { startProgram } from "../support/program.ts"
 import { settings } from "./failover.ts"
 import { compareWithDatabase, startWriters } from "./writers.ts"
 
-export interface PoolerFigures {
+interface PoolerFigures {
   readonly acknowledged: number
   readonly failedCalls: number
   readonly lost: number

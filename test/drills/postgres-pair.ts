@@ -4,7 +4,7 @@ import { join } from "node:path"
 import { freePort } from "../support/free-port.ts"
 import { openCluster } from "./postgres-cluster.ts"
 
-export interface PostgresPair {
+interface PostgresPair {
   /** One URL with both hosts. */
   readonly url: string
   /** Ports of the primary and of the standby. */

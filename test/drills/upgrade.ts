@@ -11,7 +11,7 @@ import { settings } from "./failover.ts"
 import { previousRelease } from "./previous-release.ts"
 import { compareWithDatabase, startWriters } from "./writers.ts"
 
-export interface UpgradeFigures {
+interface UpgradeFigures {
   readonly acknowledged: number
   readonly failedCalls: number
   readonly lost: number

@@ -10,7 +10,7 @@ import pg from "pg"
 import type { EmailProject, Mail, RecordedRequest } from "../support/email-project.ts"
 import { startPostgres } from "../support/postgres-server.ts"
 
-export interface SupabaseAuthOptions {
+interface SupabaseAuthOptions {
   binary: string
   signing: "HS256" | "ES256"
   /** More of its settings, such as GOTRUE_DISABLE_SIGNUP. */

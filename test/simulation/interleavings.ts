@@ -19,7 +19,7 @@ import { verifyOnce } from "./verdicts.ts"
 import { createWitness, seededSuite, type Watching, watchedEngine } from "./watched.ts"
 
 /** What both tabs do at once. Every text and every commit is expected once. */
-export interface Scenario {
+interface Scenario {
   readonly name: string
   /** Before the tabs begin. */
   readonly before?: (cast: Cast) => Promise<unknown>

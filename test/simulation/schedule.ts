@@ -1,7 +1,7 @@
 import type { Clock } from "../../clients/core/ports.ts"
 
 /** What is waited for has not happened, and nothing is left that could happen, or too much time has passed. */
-export class Stuck extends Error {
+class Stuck extends Error {
   override readonly name = "Stuck"
 }
 

@@ -33,7 +33,7 @@ const bent = (engine: Engine): Engine => ({
   },
 })
 
-export interface Recovery {
+interface Recovery {
   /** Simulated milliseconds between the commit and the first message that is read after it. */
   readonly tookMs: number
   /** The kinds of the timeline entries of both other devices after the last message before the commit. */

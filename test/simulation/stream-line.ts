@@ -12,7 +12,7 @@ export interface OpenStream {
   cut(how: "loudly" | "silently"): void
 }
 
-export interface StreamLine {
+interface StreamLine {
   readonly device: string
   readonly isDead: () => boolean
   readonly network: Network

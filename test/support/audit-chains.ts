@@ -26,8 +26,6 @@ const signed = (claims: CheckpointClaims): string => JSON.stringify(claims)
 export const run = (db: Database, text: string, values: readonly unknown[] = []) =>
   db.executeQuery<Record<string, never>>(CompiledQuery.raw(text, [...values]))
 
-export type AuditChains = ReturnType<typeof auditChains>
-
 /** A test clock and operations on the store. Call `open` first, which adds three rounds of five events. */
 export function auditChains() {
   let opened: TestStore

@@ -14,7 +14,7 @@ export interface Report {
   }[]
 }
 
-export interface AllowedSkip {
+interface AllowedSkip {
   /** `file: beginning of the test's full name`. */
   readonly test: string
   readonly reason: string

@@ -36,7 +36,7 @@ export interface EdgeServer extends Deployment {
   atRest(work: (folder: string) => void): Promise<void>
 }
 
-export interface DeploymentOptions extends Pick<TestServerOptions, "settings"> {
+interface DeploymentOptions extends Pick<TestServerOptions, "settings"> {
   readonly store: StoreKind
   /** Also runs the transfer service, and offers the auth service's own messaging as a backend. */
   readonly isMoving?: boolean

@@ -21,7 +21,7 @@ export interface ServedEdge {
   close(): Promise<void>
 }
 
-export interface EdgeServerOptions {
+interface EdgeServerOptions {
   /** The auth service's empty PostgreSQL database; default is PGlite. */
   readonly databaseUrl?: string
   /** SIGNET_LIMITS; default is `off`. */

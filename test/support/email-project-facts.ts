@@ -3,7 +3,7 @@
 /** The password of every user. */
 export const password = "correct-horse-1"
 
-export interface Fact {
+interface Fact {
   what: string
   path: string
   body: unknown

@@ -8,7 +8,7 @@ export const importsOf = (text: string): string[] =>
     ),
   ].map((match) => match[1] ?? match[2] ?? match[3] ?? "")
 
-export type ImportGraph = ReadonlyMap<string, ReadonlySet<string>>
+type ImportGraph = ReadonlyMap<string, ReadonlySet<string>>
 
 /** Returns the source files that each source file imports. @param packages Folders of packages, by package name. */
 export function importGraph(

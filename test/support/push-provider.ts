@@ -5,7 +5,7 @@ import { createServer, type IncomingHttpHeaders } from "node:http"
 import type { AddressInfo } from "node:net"
 import type { PushSettings } from "../../server/pushes/push-settings.ts"
 
-export interface ReceivedPush {
+interface ReceivedPush {
   readonly path: string
   readonly headers: IncomingHttpHeaders
   readonly body: Buffer

@@ -10,7 +10,7 @@ export interface Limits {
   readonly accessToken: number
 }
 
-export type RetryKey = "none" | "own" | "another"
+type RetryKey = "none" | "own" | "another"
 
 /** Steps refer to objects counted back from the newest; a count beyond the first wraps around. */
 export type Step =

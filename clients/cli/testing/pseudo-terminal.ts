@@ -30,7 +30,7 @@ _, status = os.waitpid(pid, 0)
 print(json.dumps({"screen": screen, "code": os.waitstatus_to_exitcode(status)}))
 `
 
-export interface AtTerminal {
+interface AtTerminal {
   /** All that was on the screen, with what moves the cursor. */
   readonly screen: string
   readonly code: number

@@ -4,7 +4,7 @@ import { MessagingError } from "./errors.ts"
 const alphabet = "0123456789abcdefghjkmnpqrstvwxyz"
 const pattern = /^([a-z]{3})_([0-7][0-9a-hjkmnp-tv-z]{25})$/
 
-export type IdKind = "app" | "ten" | "prn" | "dev" | "cnv" | "clm" | "att" | "wel"
+type IdKind = "app" | "ten" | "prn" | "dev" | "cnv" | "clm" | "att" | "wel"
 
 /** The id of these 16 bytes. */
 export function idOf(kind: IdKind, bytes: Uint8Array): string {

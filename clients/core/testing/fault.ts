@@ -4,7 +4,7 @@ import type { ByteStorage } from "../ports.ts"
 export type FaultKind = "fails before" | "fails after" | "stops before" | "stops after"
 export const faultKinds: readonly FaultKind[] = ["fails before", "fails after", "stops before", "stops after"]
 
-export interface FaultyStorage extends ByteStorage {
+interface FaultyStorage extends ByteStorage {
   /** Resolves when the operation was called. */
   readonly met: Promise<true>
   /** Starts counting: the fault is at the operation after `k` others. */

@@ -10,7 +10,7 @@ type Answer = MessageShape<typeof EffectResultSchema>["result"]
 type AnswerCase = Exclude<Answer["case"], undefined | "failure">
 type AnswerOf<Case extends AnswerCase> = Extract<Answer, { case: Case }>["value"]
 
-export interface PerformOptions {
+interface PerformOptions {
   readonly signal?: AbortSignal | undefined
   /** Takes each pushed message. @throws Error for malformed bytes. */
   readonly onPush?: (bytes: Uint8Array) => void

@@ -3,7 +3,7 @@ import { fromBinary, type MessageInitShape } from "@bufbuild/protobuf"
 import { type HttpPiece, HttpPieceSchema, type HttpRequestSchema } from "@signet/proto/host/v1/host"
 import { perform } from "./effects.ts"
 
-export interface Arriving {
+interface Arriving {
   readonly head: Promise<Pick<HttpPiece, "status" | "headers">>
   /** A reader that stops closes the connection. */
   body(): AsyncGenerator<Uint8Array>

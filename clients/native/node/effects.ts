@@ -26,7 +26,7 @@ import { performHttp } from "./http.ts"
 type Result = EffectResult["result"]
 type Init = NonNullable<MessageInitShape<typeof EffectResultSchema>["result"]>
 
-export interface NodeEffectOptions {
+interface NodeEffectOptions {
   readonly store: MessagingStore
   readonly storage: ByteStorage
   readonly lock: Lock
@@ -38,7 +38,7 @@ const done = result({ case: "done", value: {} })
 const fail = (kind: Kind, more: { box?: BoxFailure } = {}): Result =>
   result({ case: "failure", value: { kind, ...more } })
 
-export interface NodeEffects {
+interface NodeEffects {
   perform(effect: Effect["effect"], performing: Performing): Promise<Result>
   /** Releases the lock and the boxes of a core that has ended. */
   close(): void

@@ -35,7 +35,7 @@ export interface NodeCoreOptions {
 const modules = new WeakMap<BufferSource, Promise<WebAssembly.Module>>()
 
 /** Compiled once. */
-export function moduleOf(wasm: BufferSource): Promise<WebAssembly.Module> {
+function moduleOf(wasm: BufferSource): Promise<WebAssembly.Module> {
   const known = modules.get(wasm)
   if (known !== undefined) return known
   const made = WebAssembly.compile(wasm)

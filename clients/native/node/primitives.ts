@@ -11,7 +11,7 @@ const tagBytes = 16
 const suite = makeNodeSuite()
 const utf8 = { encoder: new TextEncoder(), decoder: new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }) }
 
-export interface NodePrimitiveOptions {
+interface NodePrimitiveOptions {
   /** The signing roots of held boxes. */
   readonly roots: SigningRoots
   /** Writes a line of the core's log. Default: none. */

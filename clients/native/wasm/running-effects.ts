@@ -11,7 +11,7 @@ import {
 } from "@signet/proto/host/v1/host"
 import type { Performing, Platform } from "./platform.ts"
 
-export interface RunningEffects {
+interface RunningEffects {
   start(id: number, effect: Uint8Array): void
   /** The core waits for the effect no more. */
   cancel(id: number): void

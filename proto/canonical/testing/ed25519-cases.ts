@@ -5,7 +5,7 @@ import { concat, utf8 } from "../bytes.ts"
 import { bytes32, signerOf } from "./world.ts"
 
 /** A signature and whether it is valid. */
-export interface SignatureCase {
+interface SignatureCase {
   readonly name: string
   readonly publicKey: Uint8Array
   readonly message: Uint8Array

@@ -19,7 +19,7 @@ export const suite = makeNodeSuite()
 export const utf8 = (text: string) => new TextEncoder().encode(text)
 
 /** The public part of an epoch, as the committer's engine sees it. */
-export interface EpochView {
+interface EpochView {
   readonly context: GroupContext
   readonly confirmationTag: Uint8Array
   readonly members: readonly Member[]
@@ -52,7 +52,7 @@ function viewOf(state: GroupState): EpochView {
 }
 
 /** An engine that records everything it creates. */
-export function recordingEngine(recording: Recording): Engine {
+function recordingEngine(recording: Recording): Engine {
   const engine = testEngine(suite)
   async function kept(
     state: GroupState,

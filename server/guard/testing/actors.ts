@@ -24,7 +24,7 @@ export interface Actor {
   certificate(change?: object, header?: object): string
 }
 
-export interface ActorOptions {
+interface ActorOptions {
   readonly clientId: string
   readonly principalId?: PrincipalId
   readonly ownedAudiences?: readonly string[]

@@ -12,7 +12,7 @@ import { issuer, tokenWith } from "./token-parts.ts"
 export type FeedAnswer = { readonly statement: string } | { readonly status: number } | "unreachable"
 
 /** Reads to the end of the log without long polling. */
-export interface ReadStep {
+interface ReadStep {
   readonly now: number
   readonly exchanges: readonly { readonly asked: string; readonly answer: FeedAnswer }[]
   /** Why the read failed; null if it succeeded. */

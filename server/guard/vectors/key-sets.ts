@@ -2,7 +2,7 @@
 import { accessKey, nextKey, vectorKey } from "./signer.ts"
 import { now } from "./situations.ts"
 
-export interface KeySetDocument {
+interface KeySetDocument {
   readonly name: string
   readonly text: string
   /** Spaces are appended up to this size in bytes. */
@@ -17,7 +17,7 @@ export type Answer =
   /** No answer. */
   | "unreachable"
 
-export interface KeySetStep {
+interface KeySetStep {
   readonly now: number
   /** The issuer's answer from now on. */
   readonly answer?: Answer
@@ -27,7 +27,7 @@ export interface KeySetStep {
   readonly fetches: number
 }
 
-export interface KeySetSequence {
+interface KeySetSequence {
   readonly name: string
   readonly steps: readonly KeySetStep[]
 }

@@ -32,7 +32,7 @@ export interface Situation {
 }
 
 /** The node at which a role of `roles` was granted. Absent fields do not narrow it. */
-export interface SituationGrant {
+interface SituationGrant {
   readonly role: keyof typeof roles
   readonly tenantId?: TenantId
   readonly contextId?: ContextId

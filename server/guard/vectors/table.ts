@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs"
 import { join } from "node:path"
 
 /** The content of a cell: "allow", "allow nobody", or a reason with its detail. */
-export interface Cell {
+interface Cell {
   readonly requirement: string
   readonly situation: string
   readonly decision: string

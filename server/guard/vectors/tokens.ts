@@ -25,7 +25,7 @@ import {
   tokenWith,
 } from "./token-parts.ts"
 
-export interface TokenCase {
+interface TokenCase {
   readonly name: string
   /** The header as sent; null for none. */
   readonly authorization: string | null
@@ -33,7 +33,7 @@ export interface TokenCase {
 }
 
 /** Requests to one verifier that caches verified tokens. */
-export interface TokenSequence {
+interface TokenSequence {
   readonly name: string
   readonly steps: readonly {
     readonly now: number
@@ -44,7 +44,7 @@ export interface TokenSequence {
 }
 
 /** An AuthContext as JSON: sets are lists, and the raw claims are omitted. */
-export type JsonContext = Readonly<Record<string, unknown>>
+type JsonContext = Readonly<Record<string, unknown>>
 
 const good = tokenWith()
 const [goodHeader = "", goodPayload = "", goodSignature = ""] = good.split(".")

@@ -1,7 +1,7 @@
 // Names of mailboxes, to which actors post messages, and patterns of them.
 
 /** A mailbox: an audience that the receiving service owns, and a name that the service chooses. */
-export interface Mailbox {
+interface Mailbox {
   readonly audience: string
   readonly name: string
 }

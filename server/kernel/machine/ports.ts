@@ -127,13 +127,13 @@ export interface TaggedClient {
   readonly tag: string
 }
 
-export interface TaggedQuestion {
+interface TaggedQuestion {
   readonly client: ClientQuestion
   readonly tag: string
   readonly liveness: LivenessQuestion
 }
 
-export type TakenWithLiveness = Taken & {
+type TakenWithLiveness = Taken & {
   /** Undefined, and everything is granted without being counted, if the client's facts have changed. */
   readonly liveness: LivenessFacts | undefined
   /** True if the statement waited, so that its snapshot is old. */

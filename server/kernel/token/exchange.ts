@@ -40,7 +40,7 @@ export interface ExchangeRequest {
   readonly nowMs: number
 }
 
-export interface Exchange {
+interface Exchange {
   readonly refuse: false
   readonly policy: DelegationPolicy
   /** Exactly the requested scopes. */

@@ -26,7 +26,7 @@ interface BackendRequest {
   readonly replaces: boolean
 }
 
-export interface CreatedBackend {
+interface CreatedBackend {
   readonly clientId: string
   /** Shown once. */
   readonly clientSecret: string

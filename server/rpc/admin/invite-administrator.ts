@@ -8,7 +8,7 @@ const hourMs = 3_600_000
 const route = "admin invite"
 
 /** An invitation's code, and the app that it is for. */
-export interface AdministratorInvitation {
+interface AdministratorInvitation {
   readonly appId: AppId
   readonly code: string
 }

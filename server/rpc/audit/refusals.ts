@@ -14,7 +14,7 @@ export const appendTo =
     })
 
 /** The facts that the audit records about a refusal. */
-export interface Cause extends Facts {
+interface Cause extends Facts {
   /** Key of the limit or lock that refuses. It is recorded once in a window, however many calls it refuses. */
   readonly once?: string
 }

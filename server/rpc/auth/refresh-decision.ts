@@ -39,7 +39,7 @@ interface Known {
   readonly entitled: Entitled | { readonly reason: Reason }
 }
 
-export type RefreshDecision =
+type RefreshDecision =
   | { readonly is: "refuse" | "reuse" }
   | (Known & { readonly is: "rotate" })
   | (Known & { readonly is: "retry"; readonly successorSealed: Uint8Array })

@@ -5,7 +5,7 @@ import type { LoggedRevocation } from "@signet/kernel/revocation/entry"
 import type { LogPart, RevocationLog } from "@signet/kernel/revocation/ports"
 import { maxEntries, type RevocationStatement } from "@signet/kernel/revocation/statement"
 
-export interface FeedOptions {
+interface FeedOptions {
   readonly log: RevocationLog
   readonly clock: Clock
   readonly issuer: string

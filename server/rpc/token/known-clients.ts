@@ -6,7 +6,7 @@ import type { TaggedClient } from "@signet/kernel/machine/ports"
 const mostClients = 10_000
 
 /** The facts of a client depend on the place that the call names. */
-export interface KnownAt {
+interface KnownAt {
   readonly clientId: string
   readonly tenantId?: TenantId | null
   readonly contextId?: ContextId | null

@@ -4,7 +4,7 @@ import type { ConnectError } from "@connectrpc/connect"
 import type { Refused } from "@signet/kernel/errors"
 
 /** One detail in the form of an error. */
-export type Detail = ConnectError["details"][number]
+type Detail = ConnectError["details"][number]
 
 const known = new WeakMap<Refused, readonly Detail[]>()
 

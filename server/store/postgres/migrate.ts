@@ -9,7 +9,7 @@ import type { Database } from "./sql.ts"
 export { readMigrations } from "./migrating/files.ts"
 
 /** How far to migrate: what each start needs, also old rows, or all. */
-export type MigrationScope = "start" | "backfill" | "finish"
+type MigrationScope = "start" | "backfill" | "finish"
 
 const kindsOf: Readonly<Record<MigrationScope, ReadonlySet<MigrationKind>>> = {
   start: new Set(["expand"]),
@@ -17,7 +17,7 @@ const kindsOf: Readonly<Record<MigrationScope, ReadonlySet<MigrationKind>>> = {
   finish: new Set(["expand", "backfill", "finish"]),
 }
 
-export interface MigrateOptions extends Pick<ApplyOptions, "onRetry"> {
+interface MigrateOptions extends Pick<ApplyOptions, "onRetry"> {
   readonly files?: readonly SqlFile[]
   /** Default: `start`. An empty database gets all files. */
   readonly scope?: MigrationScope

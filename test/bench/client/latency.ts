@@ -5,7 +5,7 @@ import type { Room } from "../../support/messaging/room.ts"
 import { appender } from "../messaging/cast.ts"
 
 /** Sends one, and resolves when it has been received. */
-export type RoundTrip = () => Promise<void>
+type RoundTrip = () => Promise<void>
 
 const text = new TextEncoder().encode("as long as most messages are")
 

@@ -7,7 +7,7 @@ export type Row = Readonly<Record<string, unknown>>
 /** How much a bench does: counts, seconds, or lists of them. */
 export type Amounts = Readonly<Record<string, number | readonly number[]>>
 
-export interface Bench {
+interface Bench {
   readonly name: string
   readonly sizes: {
     readonly usual: Amounts

@@ -23,7 +23,7 @@ export async function fanOut(world: World, { streams, appends }: { streams: numb
   ]
 }
 
-export interface FanOut {
+interface FanOut {
   readonly streams: number
   readonly appends: number
   /** A connection, which fifty streams share. */

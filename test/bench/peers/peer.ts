@@ -1,12 +1,5 @@
 // A server that the peers' bench measures, in a process of its own.
 
-/** A form request; `answer` must be true of its JSON, and returns what the next call of this caller sends. */
-export interface PeerCall {
-  readonly url: string
-  readonly headers: Readonly<Record<string, string>>
-  readonly form: Readonly<Record<string, string>>
-}
-
 export interface Peer {
   readonly name: string
   /** The process, whose children count too. */

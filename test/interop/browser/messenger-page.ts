@@ -47,7 +47,7 @@ export interface PushWorkerOptions {
   readonly accessToken: string
 }
 
-export interface MessengerPage {
+interface MessengerPage {
   /** The device, or the reason that there is none. */
   open(settings: MessengerSettings): Promise<string>
   /** The reason and message of a messenger that does not open. Nobody signs in. */

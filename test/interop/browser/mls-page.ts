@@ -7,7 +7,7 @@ import { deviceOf, ourSeat, today } from "../../../clients/core/messaging/testin
 import { openRoom, type Seat } from "../../../clients/core/messaging/testing/seat.ts"
 
 /** Milliseconds a message, of ours and of the bare engine, both read by the other. */
-export interface Timing {
+interface Timing {
   readonly members: number
   readonly ours: { readonly encrypt: number; readonly decrypt: number }
   readonly bare: { readonly encrypt: number; readonly decrypt: number }

@@ -1,7 +1,7 @@
 // An app as a newcomer writes it: it configures at once, finishes sign-ins at /callback, and shows what happened.
 import { configure, createWebSecretBox, type PageSignInOptions, type WebSignet } from "@signet/client-web"
 
-export interface SignInPage {
+interface SignInPage {
   readonly signet: WebSignet
   /** What the stream has said so far. */
   readonly seen: string[]

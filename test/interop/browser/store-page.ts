@@ -2,7 +2,7 @@
 import type { MessagingStore } from "@signet/client/messaging"
 import { openIdbStore } from "@signet/client-web/messaging"
 
-export interface StorePage {
+interface StorePage {
   open(database: string): Promise<{ id: number; durability: MessagingStore["durability"] }>
   read(id: number, ...args: Parameters<MessagingStore["read"]>): ReturnType<MessagingStore["read"]>
   list(id: number, ...args: Parameters<MessagingStore["list"]>): ReturnType<MessagingStore["list"]>

@@ -10,7 +10,7 @@ interface Block {
   readonly text: string
 }
 
-export function readmeBlocks(): readonly Block[] {
+function readmeBlocks(): readonly Block[] {
   const readme = readFileSync(join(guard, "README.md"), "utf8")
   return [...readme.matchAll(/```(java|proto)\n([\s\S]*?)```/g)].map(([, language, text = ""]) => {
     if (language === "proto") return { path: "src/main/protobuf/example/notes/v1/notes.proto", text }

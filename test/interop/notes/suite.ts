@@ -31,7 +31,7 @@ import { wireContext } from "./wire-context.ts"
 import { makeWorkspace, runBuf } from "./workspace.ts"
 
 /** The command that runs the program, and what removes it again. */
-export interface NotesProgram {
+interface NotesProgram {
   readonly command: readonly [string, ...string[]]
   readonly close?: () => void
 }

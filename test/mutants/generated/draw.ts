@@ -19,7 +19,7 @@ export const testsOfDrawn: readonly string[] = [
 /** A draw of sixty conditions succeeds with at most this number of survivors without a reason. */
 export const maxSurvivors = 2
 
-export interface DrawnMutant extends GeneratedMutant {
+interface DrawnMutant extends GeneratedMutant {
   readonly file: string
 }
 

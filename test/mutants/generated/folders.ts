@@ -36,7 +36,7 @@ export interface NumberedMutant extends GeneratedMutant {
 /** Upper bound of the mutants of one file. */
 const maxOfFile = 1_000
 
-export interface Numbered {
+interface Numbered {
   readonly mutants: readonly NumberedMutant[]
   /** The number of the first mutant of each file, by the file's absolute path. */
   readonly firsts: Readonly<Record<string, number>>

@@ -7,7 +7,7 @@ import type { ResourceRef } from "@signet/kernel/authz/grants"
 import type { GrantModel } from "./model.ts"
 
 /** Asks Cedar about the model's resource. @returns "allow" or "deny". */
-export type AskCedar = (resource: ResourceRef, isPlaceAsked: boolean) => Decision
+type AskCedar = (resource: ResourceRef, isPlaceAsked: boolean) => Decision
 
 const policySetId = "grants"
 

@@ -111,7 +111,7 @@ export async function proofOf(
   return Buffer.from(proof).toString("base64url")
 }
 
-export function wantsProof(method: Pick<Method, "proto"> & object): boolean {
+function wantsProof(method: Pick<Method, "proto"> & object): boolean {
   return deviceCheckOf(method) === "proof"
 }
 

@@ -57,7 +57,7 @@ export interface Subjects {
 }
 
 /** The inputs of a reset. */
-export interface ResetOver {
+interface ResetOver {
   readonly mlsGroupId: Uint8Array
   readonly epoch: bigint
 }

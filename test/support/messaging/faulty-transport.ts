@@ -8,7 +8,7 @@ export interface LostCall {
   readonly when: "before" | "after"
 }
 
-export interface FaultyTransport extends Transport {
+interface FaultyTransport extends Transport {
   /** Number of calls so far. */
   readonly count: number
   /** True once the call was lost. */

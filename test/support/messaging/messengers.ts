@@ -23,7 +23,7 @@ export interface OpenedMessenger {
   readonly messenger: Messenger
 }
 
-export interface MessengerSetup {
+interface MessengerSetup {
   readonly store?: MessagingStore
   readonly box?: SecretBox
   readonly transport?: Transport

@@ -5,7 +5,7 @@ import { join } from "node:path"
 
 const main = join(import.meta.dirname, "../../../server/node/admin/main.ts")
 
-export interface MoveCommand {
+interface MoveCommand {
   /** URL of the auth service, which issues tokens. */
   readonly authUrl: string
   readonly folder: string

@@ -2,7 +2,7 @@ import { systemClock } from "./messengers.ts"
 import type { MessagingServer } from "./test-server.ts"
 
 /** The system's time and what tests have added to it, for messengers and their server. */
-export interface MovedClock {
+interface MovedClock {
   readonly clock: typeof systemClock
   /** Moves the time of both, by default by longer than a member counts as online, and renews keys that are due. */
   pass(ms?: number): Promise<void>

@@ -17,7 +17,7 @@ import { fastTmpdir } from "../fast-tmpdir.ts"
 import { openTestStore, type StoreKind, type TestStore } from "../postgres.ts"
 import type { MessagingServer } from "./test-server.ts"
 
-export interface SecondBackend {
+interface SecondBackend {
   readonly url: string
   readonly store: TestStore
   close(): Promise<void>

@@ -2,7 +2,7 @@
 import type { DescMessage, MessageInitShape } from "@bufbuild/protobuf"
 import { Code, ConnectError, type Transport } from "@connectrpc/connect"
 
-export interface WatchedCall {
+interface WatchedCall {
   readonly method: string
   /** As sent by the messenger. */
   readonly input: MessageInitShape<DescMessage>

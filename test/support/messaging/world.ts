@@ -42,7 +42,7 @@ export interface World {
   newUser(): Promise<SignedIn>
 }
 
-export interface WorldOptions {
+interface WorldOptions {
   /** URL of the auth server, if it is another server. */
   readonly authUrl?: string | undefined
   /** Audience of the tokens, if it is not the server's default. */

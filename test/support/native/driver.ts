@@ -33,7 +33,7 @@ export const status = {
   STOPPED: -6,
 } as const
 
-export interface DriverOutput {
+interface DriverOutput {
   readonly status: number
   readonly kind: number
   readonly id: number

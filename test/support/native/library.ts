@@ -31,7 +31,7 @@ export const whyNoArm64: string | undefined = (() => {
   return missing && `libsignet is not built for arm64: ${missing} is missing`
 })()
 
-export interface NativeBuild {
+interface NativeBuild {
   /** The folder of libsignet.so, libsignet-test.so, and the test programs. */
   readonly folder: string
 }

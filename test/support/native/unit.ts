@@ -17,7 +17,7 @@ export const utf8 = (text: string) => new TextEncoder().encode(text)
 export const bytes = (hex: string) => ({ hex })
 
 /** Both have the tests' core; `keychain-driver` has a fake of Apple's frameworks, too. */
-export type UnitProgram = "unit-driver" | "keychain-driver"
+type UnitProgram = "unit-driver" | "keychain-driver"
 
 export interface UnitLibrary {
   /** The folder of the libraries and programs. */
@@ -32,7 +32,7 @@ export interface UnitLibrary {
   close(): Promise<void>
 }
 
-export interface UnitVariant {
+interface UnitVariant {
   readonly program?: UnitProgram
   /** As in buildNative. */
   readonly platform?: TargetName

@@ -10,7 +10,7 @@ import { t } from "../../text/screens.ts"
 import { NewGrant } from "./new-grant.tsx"
 import { useRoleNames } from "./role-names.ts"
 
-export interface GrantsProps {
+interface GrantsProps {
   readonly appId: string
   readonly principalId?: string
   readonly roleId?: string

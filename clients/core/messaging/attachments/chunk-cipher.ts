@@ -15,7 +15,7 @@ export interface AttachmentPlace {
   readonly senderCredentialHash: Uint8Array
 }
 
-export type KeyMaterial = Pick<AttachmentManifest, "attachmentId" | "key" | "salt">
+type KeyMaterial = Pick<AttachmentManifest, "attachmentId" | "key" | "salt">
 
 /**
  * Seals and opens the chunks of one attachment. Index, last-chunk flag and header are authenticated with each chunk.

@@ -13,7 +13,7 @@ const algorithm = 1
 export const headerBytes = magic.length + 1 + 4 + saltBytes + prefixBytes
 
 /** The largest ciphertext that a service accepts. */
-export const maxCiphertextBytes = 104_857_600
+const maxCiphertextBytes = 104_857_600
 
 /** True for a part size that this client accepts from a service: it bounds the memory and the number of requests. */
 export const isPartSize = (bytes: number): boolean => bytes >= 4_096 && bytes <= 8_388_608

@@ -5,7 +5,7 @@ import { type Layout, layoutOf, saltBytes } from "./layout.ts"
 import { isFileName, isMediaType } from "./names.ts"
 
 /** The conversation and sender of the message that a manifest was read from. */
-export interface ManifestPlace {
+interface ManifestPlace {
   /** 16 bytes. */
   readonly conversation: Uint8Array
   readonly senderCredentialHash: Uint8Array

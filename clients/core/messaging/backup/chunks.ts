@@ -30,14 +30,14 @@ export interface BackupKey {
 }
 
 /** Seals or opens the chunks of a backup in order. A chunk opens at its own position, after its predecessor. */
-export interface ChunkChain {
+interface ChunkChain {
   seal(plaintext: Uint8Array<ArrayBuffer>): Promise<Uint8Array>
   /** @throws MessagingError BACKUP_TAMPERED */
   open(sealed: Uint8Array<ArrayBuffer>): Promise<Uint8Array>
 }
 
 /** The number of chunks before, and the SHA-256 of the last of them. */
-export interface ChunkPosition {
+interface ChunkPosition {
   readonly sequence: bigint
   readonly previous: Uint8Array
 }

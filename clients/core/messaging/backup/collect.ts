@@ -20,7 +20,7 @@ import { comparedPeers } from "../verification/peer-rows.ts"
 /** A page of rows is in memory at once. A row has up to 220 KiB. */
 const pageSize = 16
 
-export interface Collected {
+interface Collected {
   readonly conversation: BackupChunkV1_Conversation
   /** The number of entries when they were counted. */
   readonly entries: number
@@ -63,7 +63,7 @@ async function countRows({ store }: Pick<Storage, "store">, space: Space) {
   }
 }
 
-export interface CollectedEntry {
+interface CollectedEntry {
   readonly entry: BackupChunkV1_Entry
   /** Its encoded size in bytes. */
   readonly size: number

@@ -11,10 +11,10 @@ import { framesIn, incomplete } from "./frames.ts"
 import { damaged, headerIn, parseHeader } from "./header.ts"
 import type { BackupSource } from "./pieces.ts"
 
-export type BackupContent = Exclude<BackupChunkV1["content"], { case: undefined }>
+type BackupContent = Exclude<BackupChunkV1["content"], { case: undefined }>
 
 /** A backup whose summary was read. */
-export interface OpenedBackup {
+interface OpenedBackup {
   readonly summary: BackupChunkV1_Summary
   /** Of the header, verified with the summary; 0n for a file. */
   readonly sequence: bigint

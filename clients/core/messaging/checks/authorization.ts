@@ -27,7 +27,7 @@ export interface Authorized {
 }
 
 /** A key package whose credential and reference are verified. */
-export interface VerifiedKeyPackage {
+interface VerifiedKeyPackage {
   readonly credentialHash: Uint8Array
   readonly keyPackageRef: Uint8Array
 }

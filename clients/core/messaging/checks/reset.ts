@@ -18,7 +18,7 @@ export const isOfOtherGroup = ({ groupId }: GroupState, { message }: Envelope): 
   !equalBytes(frameOf(message).groupId, groupId)
 
 /** A reset that another device committed. */
-export interface VerifiedReset {
+interface VerifiedReset {
   /** The group that the reset begins. */
   readonly mlsGroupId: Uint8Array
   readonly receipt: CommitReceipt

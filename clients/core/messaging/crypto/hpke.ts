@@ -10,7 +10,7 @@ const keyBytes = 16
 const nonceBytes = 12
 
 /** One HPKE message (RFC 9180 section 6.1): 32 bytes of encapsulated key, and the ciphertext with its tag. */
-export interface HpkeMessage {
+interface HpkeMessage {
   readonly enc: Uint8Array
   readonly ciphertext: Uint8Array
 }

@@ -20,7 +20,7 @@ export const isSameKey = (one: PublicKey | undefined, other: PublicKey): boolean
   one !== undefined && hex(one.publicKey) === hex(other.publicKey)
 
 /** A verified credential, as the service issued it. */
-export interface IssuedCredential {
+interface IssuedCredential {
   readonly deviceId: string
   readonly credential: Uint8Array
   readonly notBefore: bigint

@@ -56,7 +56,7 @@ export interface OwnDevice {
   wipeKeys(): void
 }
 
-export interface DeviceMarks {
+interface DeviceMarks {
   /** True from a renewal until the key packages of the former key are retired: claims may still return them. */
   readonly hasFormerKeyPackages: boolean
   /** True if every conversation record names its generation. One without a generation is then a restored old row. */
@@ -65,7 +65,7 @@ export interface DeviceMarks {
   readonly givesWay: boolean
 }
 
-export interface DeviceOptions extends DeviceTraits, Storage {
+interface DeviceOptions extends DeviceTraits, Storage {
   readonly suite: Suite
   readonly renewToken: () => Promise<string>
 }

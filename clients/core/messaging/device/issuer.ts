@@ -16,7 +16,7 @@ export interface Issuer {
   refresh(): Promise<IssuerKeys>
 }
 
-export interface IssuerOptions {
+interface IssuerOptions {
   /** The issuer's URL, as tokens name it. */
   readonly issuer: string
   /** The pinned roots, 32 bytes each. */

@@ -26,7 +26,7 @@ export interface Loaded {
 }
 
 /** The sealed rows of a summary, all of one generation. */
-export interface SummaryRows {
+interface SummaryRows {
   readonly generation: bigint
   readonly record: Uint8Array | undefined
   /** Undefined also if only the record was read. */

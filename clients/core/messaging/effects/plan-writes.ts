@@ -16,7 +16,7 @@ import type { Place } from "../store/sealed-rows.ts"
 import { membersPlace, named, type RowWrite } from "./conversation-rows.ts"
 
 /** Where and when a transaction writes. */
-export interface WritePlace {
+interface WritePlace {
   /** `cnv_…` */
   readonly conversationId: string
   /** The generation after the transaction. */
@@ -26,7 +26,7 @@ export interface WritePlace {
 }
 
 /** The rows of one transaction, and the state that they encode. */
-export interface PlannedWrites {
+interface PlannedWrites {
   readonly next: StoredConversation
   readonly writes: readonly RowWrite[]
 }

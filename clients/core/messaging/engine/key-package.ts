@@ -76,7 +76,7 @@ export async function newKeyPackage(kit: Kit, identity: Identity, lifetime: KeyP
 }
 
 /** The private half of a key package. */
-export interface KeyPackageSecret {
+interface KeyPackageSecret {
   readonly initKey: Uint8Array
   readonly leafKey: Uint8Array
 }

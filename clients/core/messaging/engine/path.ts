@@ -76,7 +76,7 @@ export async function parentHashOf(kit: Kit, tree: Tree, parent: ParentNode, cop
 }
 
 /** A node's path secret and the keys that are derived from it (RFC 9420 section 7.4). */
-export interface PathSecret {
+interface PathSecret {
   readonly node: number
   readonly secret: Uint8Array
   readonly privateKey: Uint8Array

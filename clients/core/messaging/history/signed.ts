@@ -62,7 +62,7 @@ function parse<Desc extends DescMessage>(schema: Desc, bytes: Uint8Array) {
   }
 }
 
-export interface NewRequest {
+interface NewRequest {
   readonly transferId: Uint8Array
   readonly hpkeKey: Uint8Array
   /** Undefined if the user compares digits. */

@@ -5,7 +5,7 @@ import { BinaryReader, WireType } from "@bufbuild/protobuf/wire"
 import { Code, ConnectError, type Transport } from "@connectrpc/connect"
 import { ConversationService } from "@signet/proto/messaging/v1/conversation_service"
 
-export interface AnswerLimits {
+interface AnswerLimits {
   /** Bytes of a page of envelopes. The service returns at most 4 MiB of envelopes. */
   readonly envelopePageBytes: number
   /** Bytes of any other answer. */
@@ -14,7 +14,7 @@ export interface AnswerLimits {
   readonly answerFields: number
 }
 
-export const answerLimits: AnswerLimits = {
+const answerLimits: AnswerLimits = {
   envelopePageBytes: 4_259_840,
   answerBytes: 524_288,
   answerFields: 10_000,

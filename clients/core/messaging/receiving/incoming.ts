@@ -15,7 +15,7 @@ const maxWaiting = 2_000
 const maxWaitingBytes = 8 * 1024 * 1024
 
 /** Envelopes that arrived out of order. In memory only, because the log has them. */
-export interface Queue {
+interface Queue {
   add(conversationId: string, envelope: Envelope): void
   /** Returns those after a sequence number, ascending, and drops the others. */
   after(conversationId: string, seq: bigint): Envelope[]

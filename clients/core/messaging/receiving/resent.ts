@@ -6,7 +6,7 @@ import type { Person } from "../events.ts"
 import { entryOf, keyOfSeq } from "../state/timeline.ts"
 
 /** A message that its sender has sent again. */
-export interface Resent {
+interface Resent {
   readonly originalSeq: bigint
   readonly content: Uint8Array
   /** Key of its row in the table `resent`. */

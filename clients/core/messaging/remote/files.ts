@@ -2,7 +2,7 @@ import type { AttachmentSource } from "../attachments/source.ts"
 import { type BackupSource, piecesOf } from "../backup/pieces.ts"
 
 /** The files of a program, as a core reads and writes them: signet.host.v1 FileInfo, FileRead and FileWrite. */
-export interface CoreFiles {
+interface CoreFiles {
   /** @returns The size in bytes; undefined for an unknown path. */
   size(path: string): Promise<number | undefined>
   /** Reads at most `length` bytes, fewer at the end. @throws Error for an unknown path. */
@@ -12,7 +12,7 @@ export interface CoreFiles {
 }
 
 /** Something that a core may read or write under a name, until it is withdrawn. */
-export interface NamedFile {
+interface NamedFile {
   readonly path: string
   withdraw(): void
 }

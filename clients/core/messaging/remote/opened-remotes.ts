@@ -6,7 +6,7 @@ import { toMessengerError } from "./errors.ts"
 import type { FileRegistry } from "./files.ts"
 
 /** The core of an open remote messenger, for entries that a page loads separately. */
-export interface Remote {
+interface Remote {
   readonly core: RemoteCore
   readonly files: FileRegistry
 }

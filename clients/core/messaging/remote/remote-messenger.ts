@@ -30,7 +30,7 @@ import {
 import { rememberRemote } from "./opened-remotes.ts"
 import { createRunning } from "./running.ts"
 
-export interface RemoteOptions extends Pick<MessengerOptions, "whenKeysChange"> {
+interface RemoteOptions extends Pick<MessengerOptions, "whenKeysChange"> {
   readonly messaging: MessagingConfig
   /** Audience of the messaging service. Default: the auth service's own. */
   readonly audience?: string

@@ -14,7 +14,7 @@ import type { StoredConversation } from "../state/stored-conversation.ts"
 import { outboxIn, readOutbox } from "./outbox-rows.ts"
 
 /** An accepted message, and the bytes that were accepted. */
-export interface AcceptedBytes extends Accepted {
+interface AcceptedBytes extends Accepted {
   readonly contentHash: Uint8Array
 }
 

@@ -13,7 +13,7 @@ import { append, notInLog, sendUntilDone } from "./pipeline.ts"
 import { isStaleClaim, type Plan, stageCommit } from "./staging.ts"
 
 /** Requests the authorization of a change, for the state that it starts from. "nothing": the change is done already. */
-export type Planning = (local: LocalGroup, attempt: number) => Promise<Plan | "nothing">
+type Planning = (local: LocalGroup, attempt: number) => Promise<Plan | "nothing">
 
 /**
  * Commits a plan. The commit is stored before it is sent, and retried until its result is known. If another commit was

@@ -32,7 +32,7 @@ export interface OutboxEntry {
   readonly state: "queued" | "sending"
 }
 
-export const queuedAs = (conversationId: string, outboxId: string): QueuedMessage => ({
+const queuedAs = (conversationId: string, outboxId: string): QueuedMessage => ({
   state: "queued",
   conversationId,
   outboxId,

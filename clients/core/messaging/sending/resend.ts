@@ -17,7 +17,7 @@ import { entryOf, keyOfSeq } from "../state/timeline.ts"
 import { nextId } from "./ordered-id.ts"
 import { putOutboxItem } from "./outbox-rows.ts"
 
-export interface LostMessage {
+interface LostMessage {
   /** Names the sequence number that the message had, so that its readers do not show it twice. */
   readonly content: Uint8Array
   readonly writtenAtMs: bigint

@@ -4,7 +4,7 @@ import { StateSnapshotV1Schema } from "@signet/proto/client/v1/state_snapshot"
 import { MessagingError } from "../errors.ts"
 
 /** Converts a snapshot to the next format. */
-export type Migration = (plaintext: Uint8Array) => Uint8Array
+type Migration = (plaintext: Uint8Array) => Uint8Array
 
 /** The format of new snapshots. */
 export const currentFormat = 2

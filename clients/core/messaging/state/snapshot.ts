@@ -10,7 +10,7 @@ import { MessagingError } from "../errors.ts"
 import type { SealedRows } from "../store/sealed-rows.ts"
 import { currentFormat, firstBindingFormat, migrate } from "./snapshot-migrations.ts"
 
-export interface OpenedSnapshot {
+interface OpenedSnapshot {
   readonly snapshot: StateSnapshotV1
   /** True if its record must name the same generation. */
   readonly bindsRecord: boolean

@@ -17,7 +17,7 @@ import { keyOfSeq } from "./timeline.ts"
 /** The bounds of one conversation. */
 export const maxTail = { count: 1_000, bytes: 4 * 1_024 * 1_024 } as const
 /** The bound of all conversations of a device. */
-export const maxTailsBytes = 64 * 1_024 * 1_024
+const maxTailsBytes = 64 * 1_024 * 1_024
 /** After a bound is exceeded, rows are removed down to this part of it, so that most transactions remove none. */
 const keptPart = 0.75
 const removedAtOnce = 300

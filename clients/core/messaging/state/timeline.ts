@@ -32,7 +32,7 @@ export async function timelineOp(rows: SealedRows, space: Space, entry: Timeline
 }
 
 /** An entry that a backup contains. */
-export interface BackedUpEntry {
+interface BackedUpEntry {
   readonly seq: bigint
   readonly record: TimelineRecord
   /** Unix milliseconds. */

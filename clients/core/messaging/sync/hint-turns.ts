@@ -2,7 +2,7 @@ import type { SubscribeResponse } from "@signet/proto/messaging/v1/conversation_
 
 export type Hint = SubscribeResponse["event"]
 
-export interface HintTurns {
+interface HintTurns {
   /** Starts to follow a hint, or stores it. Waits while the limit of concurrent hints is reached. */
   take(hint: Hint): Promise<void>
 }

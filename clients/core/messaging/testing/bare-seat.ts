@@ -30,7 +30,7 @@ export const bareCapabilities = {
 }
 
 /** A seat that runs ts-mls 1.6.4 as published, with its own crypto provider, for comparison with our engine. */
-export interface BareSeat extends Seat {
+interface BareSeat extends Seat {
   state: ClientState | undefined
 }
 

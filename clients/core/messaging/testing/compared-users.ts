@@ -40,7 +40,7 @@ export const ofStranger = await issueDeviceList(
   world.strangerKey,
 )
 
-export interface Interruptions {
+interface Interruptions {
   /** Runs while the service answers with the other user's list. */
   readonly whileAsked?: (context: Context) => Promise<void>
   /** Runs while the conversations are searched for uncompared keys. */

@@ -45,7 +45,7 @@ export interface OurSeat extends Seat {
   leafOf(name: string): number
 }
 
-export interface OurSeatOptions {
+interface OurSeatOptions {
   readonly engine?: Engine
   readonly treeInWelcome?: boolean
   /** Encodes and decodes its state after every operation. */

@@ -36,7 +36,7 @@ import { testBox } from "./test-box.ts"
 
 type Script = Partial<ServiceImpl<typeof ConversationService>>
 
-export interface ScriptedOptions {
+interface ScriptedOptions {
   readonly service?: Script
   readonly devices?: Partial<ServiceImpl<typeof DeviceService>>
   /** The signed issuer key sets: the stored one, then the answers of the service. Default: that of the fixed world. */

@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest"
 import { utf8 } from "../crypto/bytes.ts"
 import { deviceSpace, type MessagingStore, type Op, type Table } from "../store/store.ts"
 
-export interface StoreUnderTest {
+interface StoreUnderTest {
   /** Opens the store. The first time, it is empty. */
   open(): Promise<MessagingStore>
   /** True if another `open` reads the writes of the first one. */

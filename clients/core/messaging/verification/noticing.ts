@@ -17,7 +17,7 @@ export interface DeviceKey extends Person {
 }
 
 /** Rows to write, and events to emit after the write. */
-export interface Noticed {
+interface Noticed {
   readonly ops: readonly Op[]
   readonly events: readonly MessengerEvent[]
 }

@@ -9,7 +9,7 @@ export interface FileFault {
   readonly ends: boolean
 }
 
-export interface FaultyFiles extends FolderFiles {
+interface FaultyFiles extends FolderFiles {
   readonly count: number
   readonly isDead: boolean
 }

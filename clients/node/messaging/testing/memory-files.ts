@@ -1,6 +1,6 @@
 import type { FolderFiles } from "../folder-files.ts"
 
-export interface MemoryFiles extends FolderFiles {
+interface MemoryFiles extends FolderFiles {
   /** A power failure: of the changes of names since the last sync, each survives if `keeps` returns true. */
   cut(keeps: () => boolean): void
 }

@@ -74,7 +74,7 @@ export const requestRefusals: readonly Refusal[] = table("request", verifyDevice
 ])
 
 const call = { deviceId: world.phone, method: "/signet.messaging.v1.KeyPackageService/Claim", request: id(1) }
-export const deviceProofBytes = await issueDeviceProof(call, id(0xf2), now, leaf)
+const deviceProofBytes = await issueDeviceProof(call, id(0xf2), now, leaf)
 const proofExpectation: DeviceProofExpectation = { ...call, leafKey: leaf.publicKey, atSeconds: now }
 
 export const deviceProofRefusals: readonly Refusal[] = table("device-proof", verifyDeviceProof, proofExpectation, [

@@ -32,7 +32,7 @@ export interface GatewayOptions {
   readonly onFault: (fault: unknown) => void
 }
 
-export interface Gateway {
+interface Gateway {
   readonly server: Server
   /** Ends streams at once, and unary calls after a delay. */
   close(): Promise<void>

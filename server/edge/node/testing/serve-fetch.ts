@@ -5,7 +5,7 @@ import type { AddressInfo } from "node:net"
 import { Readable } from "node:stream"
 import { pipeline } from "node:stream/promises"
 
-export interface ServedFetch {
+interface ServedFetch {
   readonly url: string
   close(): Promise<void>
 }

@@ -23,7 +23,7 @@ const takenAtOnce = 20
 /** Pushes that wait for an answer. */
 const waitingAtOnce = 100
 
-export interface PushSender {
+interface PushSender {
   /** Begins the due pushes; call it several times a second. It does not wait for answers: a host may give none. */
   begin(): Promise<void>
   /** Resolves once no push waits for an answer. */

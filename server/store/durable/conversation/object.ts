@@ -37,7 +37,7 @@ import { nextSweepAtMs, sweepExpired } from "./sweep.ts"
 import { groupInfoOf, treeChunk } from "./trees.ts"
 import { endWelcomes, wereUsed } from "./welcomes.ts"
 
-export interface Snapshot {
+interface Snapshot {
   readonly conversation: Conversation
   readonly revision: number
 }

@@ -19,7 +19,7 @@ export const transferSteps = [
 ] as const
 
 /** The state that objects get. Objects of a GIVEN place stay held. */
-export type ObjectState = Exclude<PlaceState, "HOLDING" | "GIVEN">
+type ObjectState = Exclude<PlaceState, "HOLDING" | "GIVEN">
 
 /** The next objects to notify, their new state, and its turn. */
 export type WalkPage = { readonly state: ObjectState; readonly turn: number } & (

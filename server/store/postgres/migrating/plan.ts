@@ -2,7 +2,7 @@
 import { type Database, run } from "../sql.ts"
 import { indexOf, kindOf, type MigrationKind, type SqlFile, statementsOf } from "./files.ts"
 
-export interface PlannedStatement {
+interface PlannedStatement {
   readonly statement: string
   readonly table: string
   /** Estimated by the database's statistics. */
