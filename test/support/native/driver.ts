@@ -41,7 +41,7 @@ export interface DriverOutput {
 }
 
 /** How the program's own primitives behave. */
-export type HostMode = "none" | "log" | "fail" | "lie" | "garbage" | "fixed" | "wrap" | "lost"
+export type HostMode = "none" | "log" | "fail" | "lie" | "garbage" | "fixed" | "wrap" | "lost" | "slow"
 
 export interface Driver {
   readonly pid: number

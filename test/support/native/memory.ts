@@ -19,10 +19,13 @@ export function linearBytes(pid: number): number {
   throw new Error("the process has no engine")
 }
 
-const statusOf = (pid: number, field: "VmRSS" | "VmHWM"): number =>
+const statusOf = (pid: number, field: "VmRSS" | "VmHWM" | "RssAnon"): number =>
   Number(new RegExp(`^${field}:\\s+(\\d+) kB$`, "m").exec(readFileSync(`/proc/${pid}/status`, "latin1"))?.[1]) * 1_024
 
 export const residentBytes = (pid: number): number => statusOf(pid, "VmRSS")
+
+/** Without the pages of files, such as those of shared libraries. */
+export const anonymousBytes = (pid: number): number => statusOf(pid, "RssAnon")
 
 /** The most resident bytes since `forgetPeak`. */
 export const peakBytes = (pid: number): number => statusOf(pid, "VmHWM")

@@ -1,6 +1,6 @@
 // The transport of a read-ahead: Connect over `fetch`, for a service that may be hostile. An answer has a maximum size, and
 // its fields are counted before they are decoded: two bytes of an answer can become an object of a kilobyte.
-import { create, type DescMessage, fromBinary, toBinary } from "@bufbuild/protobuf"
+import { create, type DescMessage, fromBinary, ScalarType, toBinary } from "@bufbuild/protobuf"
 import { BinaryReader, WireType } from "@bufbuild/protobuf/wire"
 import { Code, ConnectError, type Transport } from "@connectrpc/connect"
 import { ConversationService } from "@signet/proto/messaging/v1/conversation_service"
@@ -111,9 +111,12 @@ async function read({ status, body }: Answer, most: number): Promise<Uint8Array>
   return whole
 }
 
+/** Bytes of a text. Each takes two bytes of memory, and no text of the service is so long. */
+const longestText = 8_192
+
 /**
  * Counts the fields of an encoded message and of its nested messages, and stops above `most`. Each number of a packed list
- * counts as its bytes.
+ * counts as its bytes. A text that is too long counts as too many.
  *
  * @throws Error for malformed bytes.
  */
@@ -129,6 +132,7 @@ export function countFields(desc: DescMessage, bytes: Uint8Array, most: number):
       continue
     }
     const value = reader.bytes()
+    if (field.scalar === ScalarType.STRING && value.length > longestText) return most + 1
     if (field.message !== undefined) count += countFields(field.message, value, most - count)
     else if (field.fieldKind === "list" && field.packed) count += value.length
   }

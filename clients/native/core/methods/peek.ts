@@ -26,8 +26,11 @@ interface PeekDeps {
   readonly engineOnce: typeof openEngine
 }
 
-/** Longer than in a page: the renewal of the access token is part of it. */
-const limits = { ...peekLimits, ms: 10_000 }
+/**
+ * More time than in a page, because the renewal of the access token is part of it. Fewer envelopes at once: a push extension
+ * has little memory.
+ */
+const limits = { ...peekLimits, ms: 10_000, page: 8 }
 
 export function peekHandlers(deps: PeekDeps): Handlers<(typeof PeekService)["method"]> {
   let isRunning = false
