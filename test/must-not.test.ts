@@ -76,7 +76,7 @@ describe("a messenger gives an app", () => {
     ])
   })
 
-  test("in React Native the same ones, with files for attachments", async () => {
+  test("in React Native the same ones, with files for attachments, and those of backups, histories and pushes", async () => {
     const core = {
       call: async () => toBinary(OpenResponseSchema, create(OpenResponseSchema, { deviceId: messenger.deviceId })),
       subscribe: () => () => {},
@@ -84,7 +84,24 @@ describe("a messenger gives an app", () => {
     const messaging = { baseUrl: server.url, issuerRootKeys: [] }
     const native = await openMessenger(core, { messaging })
     const others = Object.keys(messenger).filter((name) => name !== "openAttachment")
-    expect(Object.keys(native).sort()).toEqual([...others, "saveAttachment"].sort())
+    expect(Object.keys(native).sort()).toEqual([...others, "backup", "history", "push", "saveAttachment"].sort())
+    expect(Object.keys(native.backup).sort()).toEqual([
+      ...[
+        "createRecoveryKey",
+        "deleteStored",
+        "exportTo",
+        "listStored",
+        "read",
+        "restore",
+        "saveStored",
+        "stopStoring",
+      ],
+      "store",
+    ])
+    expect(Object.keys(native.history).sort()).toEqual([
+      ...["cancel", "confirmCode", "grantByCode", "grantByQr", "requestByCode", "requestByQr", "requests", "run"],
+    ])
+    expect(Object.keys(native.push).sort()).toEqual(["delete", "set", "settings"])
   })
 
   test("no value with group state, a key, a group secret or a nonce, whatever it calls", async () => {

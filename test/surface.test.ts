@@ -290,7 +290,9 @@ test.each<[string, string, string[]]>([
       ...["AppFetch", "AppRequest", "AppResponse", "EnabledProvider", "FailureReason", "FileTransfers"],
       ...["LoggedOutReason", "NativeIdentity", "OutboxEntry", "ReactNativeMessenger", "ReactNativeMessengerOptions"],
       ...["ReactNativeOptions", "SecretBoxReason", "SessionState", "SignInOption", "SignedIn", "SignedInUser"],
-      "SignetClient",
+      ...["BackupSecret", "BackupSummary", "Backups", "CodeOfDevice", "Histories", "HistoryProgress", "HistoryRequest"],
+      ...["PeekRequest", "Peeked", "Preview", "PushEndpoint", "PushEndpoints", "PushSettings", "RestoredBackup"],
+      ...["SignetClient", "StoredBackup"],
     ],
   ],
 ])("%s has these types, and no others", (_, file, names) => {

@@ -2,11 +2,12 @@
 import { execFileSync, spawnSync } from "node:child_process"
 import { mkdirSync } from "node:fs"
 import { join } from "node:path"
+import { coreFacades } from "../native/services.ts"
 
 const root = join(import.meta.dirname, "../..")
 const into = join(import.meta.dirname, "Sources/Signet/Messages")
 /** They import no message of another file, as the build of the Java library has it. */
-const files = ["client/v1/identity_service", "client/v1/messenger_service", "host/v1/host"]
+const files = [...coreFacades.map(({ proto }) => `client/v1/${proto}`), "host/v1/host"]
 
 for (const tool of ["protoc", "protoc-gen-swift"]) {
   if (spawnSync(tool, ["--version"], { stdio: "ignore" }).error !== undefined)

@@ -1,40 +1,19 @@
-// Writes Identity.java, Messenger.java and their Kotlin extensions from the services of the contract. `npm run gen` runs it.
+// Writes the classes of the JVM and their Kotlin extensions from the services of the contract. `npm run gen` runs it.
 import { writeFileSync } from "node:fs"
 import { join } from "node:path"
-import { lowerFirst, readCoreService } from "../native/services.ts"
-
-interface Facade {
-  readonly name: string
-  readonly proto: string
-  readonly summary: string
-}
-
-const facades: readonly Facade[] = [
-  {
-    name: "Identity",
-    proto: "identity_service",
-    summary: "The calls that sign in and out. A token never crosses this interface.",
-  },
-  {
-    name: "Messenger",
-    proto: "messenger_service",
-    summary:
-      "The calls of the messenger. Keys, group states and tokens never cross this interface. Each request is stored before it\n" +
-      " * is sent: after QUEUED or CONFLICT_EXHAUSTED a later Sync completes it.",
-  },
-]
+import { type CoreFacade, coreFacades, lowerFirst, readCoreService } from "../native/services.ts"
 
 /** The path of each generated file, and its text. */
 export function generateFacades(): ReadonlyMap<string, string> {
   return new Map(
-    facades.flatMap((facade) => [
+    coreFacades.flatMap((facade) => [
       [join(import.meta.dirname, `src/main/java/dev/signet/client/${facade.name}.java`), textOf(facade)],
       [join(import.meta.dirname, `kotlin/src/main/kotlin/Suspending${facade.name}.kt`), kotlinOf(facade)],
     ]),
   )
 }
 
-function kotlinOf({ name, proto }: Facade): string {
+function kotlinOf({ name, proto }: CoreFacade): string {
   const calls = readCoreService(proto).methods.map(({ name: method, comment, isEmpty }) => {
     const lines = comment.replaceAll(/(.{1,110})( |$)/g, "   * $1\n").trimEnd()
     const build = isEmpty ? "" : `build: ${method}Request.Builder.() -> Unit`
@@ -64,7 +43,7 @@ public value class Suspending${name} internal constructor(private val calls: ${n
 `
 }
 
-function textOf({ name, proto, summary }: Facade): string {
+function textOf({ name, proto, summary }: CoreFacade): string {
   const service = readCoreService(proto)
   const calls = service.methods.map(({ name: method, comment, isEmpty }) => {
     const request = isEmpty ? `${method}Request.getDefaultInstance()` : "request"
@@ -86,7 +65,7 @@ import dev.signet.client.v1.*;
 import java.util.concurrent.CompletableFuture;
 
 /**
- * ${summary}
+ * ${summary.join("\n * ")}
  */
 public final class ${name} {
   private final SignetClient client;

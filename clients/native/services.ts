@@ -33,5 +33,55 @@ export function readCoreService(proto: string): CoreService {
   return { name, methods }
 }
 
+export interface CoreFacade {
+  /** Of its class, such as `PushEndpoint`. */
+  readonly name: string
+  readonly proto: string
+  /** What its calls are, for documentation comments. */
+  readonly summary: readonly string[]
+}
+
+/** A class for each service, in languages with such classes. */
+export const coreFacades: readonly CoreFacade[] = [
+  {
+    name: "Identity",
+    proto: "identity_service",
+    summary: ["The calls that sign in and out. A token never crosses this interface."],
+  },
+  {
+    name: "Messenger",
+    proto: "messenger_service",
+    summary: [
+      "The calls of the messenger. Keys, group states and tokens never cross this interface. Each request is stored before it",
+      "is sent: after QUEUED or CONFLICT_EXHAUSTED a later Sync completes it.",
+    ],
+  },
+  {
+    name: "Backup",
+    proto: "backup_service",
+    summary: [
+      "The calls of encrypted backups. They need an open messenger. The recovery key is the only key that this interface",
+      "returns: show it to the user once, and do not store it.",
+    ],
+  },
+  {
+    name: "History",
+    proto: "history_service",
+    summary: ["The calls that move the history to a new device of the user. They need an open messenger."],
+  },
+  {
+    name: "PushEndpoint",
+    proto: "push_endpoint_service",
+    summary: ["The calls that set where the service wakes up this device. They need an open messenger."],
+  },
+  {
+    name: "Peek",
+    proto: "peek_service",
+    summary: [
+      "Previews for a notification, read ahead of what the app has processed. An open messenger is not needed.",
+    ],
+  },
+]
+
 /** Begins with a small letter, as methods do. */
 export const lowerFirst = (name: string): string => `${name.charAt(0).toLowerCase()}${name.slice(1)}`

@@ -10,7 +10,9 @@ import { MessengerService } from "@signet/proto/client/v1/messenger_service"
 import { callsOf, type RemoteCore } from "../core/messaging/remote/core.ts"
 import { createFileRegistry } from "../core/messaging/remote/files.ts"
 import { openRemoteMessenger } from "../core/messaging/remote/remote-messenger.ts"
+import { type Backups, backupsOver } from "./backup.ts"
 import { toClientError } from "./errors.ts"
+import { type Histories, historiesOf, type PushEndpoints, pushEndpointsOf } from "./recovery.ts"
 
 export interface ReactNativeMessengerOptions extends Pick<MessengerOptions, "whenKeysChange"> {
   readonly messaging: MessagingConfig
@@ -40,7 +42,11 @@ export interface FileTransfers {
   ): Promise<{ readonly size: number }>
 }
 
-export type ReactNativeMessenger = Omit<Messenger, "sendAttachment" | "openAttachment"> & FileTransfers
+export interface ReactNativeMessenger extends Omit<Messenger, "sendAttachment" | "openAttachment">, FileTransfers {
+  readonly backup: Backups
+  readonly history: Histories
+  readonly push: PushEndpoints
+}
 
 /** @throws MessagingError, SecretBoxError as the messenger of the other platforms. */
 export async function openMessenger(
@@ -51,6 +57,7 @@ export async function openMessenger(
   const { openAttachment: _, ...messenger } = opened
   return {
     ...{ ...messenger, ...fileTransfers(core) },
+    ...{ backup: backupsOver(core), history: historiesOf(opened), push: pushEndpointsOf(opened) },
     get deviceId() {
       return opened.deviceId
     },

@@ -29,7 +29,7 @@ const passphrase = "correct horse"
 const tests = ["dev.signet.client.EventsTest", "dev.signet.client.ClientTest"]
 const tokenStart = "eyJhbGciOi"
 
-test("Identity.java and Messenger.java are what the contract generates", () => {
+test("the classes of the JVM are what the contract generates", () => {
   for (const [path, text] of generateFacades()) {
     expect(readFileSync(path, "utf8") === text, "run npm run gen").toBe(true)
   }

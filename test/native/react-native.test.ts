@@ -210,9 +210,9 @@ describe.skipIf(whyNoJsi !== undefined)(whyNoJsi ?? "the native module of React 
       ...Array(2).fill("auth_base_url and service_origins must be of origins that the app's native code lists"),
       "listener must be a function",
       ...Array(3).fill("id must be an integer of 1 to 2^53 - 2"),
-      "method must be one of IdentityService or MessengerService, as Service/Method",
+      "method must be in the list of callable methods, as Service/Method",
       "request must be an ArrayBuffer",
-      ...Array(2).fill("base_url must be of an origin that the app's native code lists"),
+      ...Array(3).fill("base_url must be of an origin that the app's native code lists"),
       expect.stringMatching(/call/),
     ])
     await expect(gus.ask("open", { ...options(), account: "refused" })).rejects.toEqual(

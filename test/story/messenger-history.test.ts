@@ -1,6 +1,7 @@
 // The history of a new device: another device of the same user transfers it, end-to-end encrypted, newest first.
 
 import { create, toBinary } from "@bufbuild/protobuf"
+import { Code, ConnectError, type Transport } from "@connectrpc/connect"
 import { utf8 } from "@signet/canonical/bytes"
 import {
   cancelHistory,
@@ -88,6 +89,31 @@ async function expectSameHistory(old: OpenedMessenger, next: OpenedMessenger, id
   expect(imported).toEqual(theirs.slice(0, imported.length))
   expect(own.map(({ seq }) => seq)).toEqual(theirs.map(({ seq }) => seq))
 }
+
+test.runIf(isLong)("a transfer ends on both devices if the answer to its last call is lost", async () => {
+  const [ann, ben] = [await messengers.newcomer("ann lost answer"), await messengers.newcomer("ben lost answer")]
+  const { id: group } = await ann.messenger.createGroupConversation([ben.person.userId])
+  await ann.messenger.send(group, utf8("one"))
+  const next = await messengers.open(await ann.person.again())
+  let losses = 0
+  const transport: Transport = {
+    async unary(method, ...call) {
+      const answer = await messengers.transport.unary(method, ...call)
+      if (method.name !== "CompleteArchive" || losses++ > 0) return answer
+      // Reads everything, and deletes the transfer.
+      await runHistory(next.messenger)
+      throw new ConnectError("the answer is lost", Code.Unavailable)
+    },
+    stream: (...call) => messengers.transport.stream(...call),
+  }
+  const { person, store, box } = ann
+  const losing = await messengers.open(person, { store, box, transport })
+  const { qr } = await requestHistoryByQr(next.messenger)
+  await grantHistoryByQr(losing.messenger, qr)
+  await runHistory(losing.messenger)
+  expect(losses).toBe(1)
+  expect(await textsIn(next, group)).toEqual(["one"])
+})
 
 test.runIf(isLong)(
   "an old device that scans the QR code transfers the history, and conversations continue",

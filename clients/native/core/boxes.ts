@@ -17,6 +17,8 @@ export interface HostBox extends SecretBox {
   hold(scope: SecretScope): HeldBox
   /** The held box of the open messenger, whose scope has its signing root. @throws HostError without one. */
   signingBox(): number
+  /** Drops every held box. */
+  releaseAll(): Promise<void>
 }
 
 /** A device's scope is held while its messenger is open. Any other scope is held for one operation. */
@@ -42,8 +44,9 @@ export function createHostBox(description: SecretBoxDescription): HostBox {
     return taken
   }
 
-  async function drop(scope: SecretScope): Promise<void> {
-    const name = nameOf(scope)
+  const drop = (scope: SecretScope) => dropNamed(nameOf(scope))
+
+  async function dropNamed(name: string): Promise<void> {
     const known = held.get(name)
     if (known === undefined) return
     held.delete(name)
@@ -99,6 +102,9 @@ export function createHostBox(description: SecretBoxDescription): HostBox {
     signingBox() {
       if (signing === undefined) throw new HostError("HOST_REFUSED", "no box with a signing root is held")
       return signing
+    },
+    async releaseAll() {
+      await Promise.all([...held.keys()].map(dropNamed))
     },
   }
 }

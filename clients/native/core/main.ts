@@ -5,9 +5,11 @@ import { BackupService } from "@signet/proto/client/v1/backup_service"
 import { HistoryService } from "@signet/proto/client/v1/history_service"
 import { type IdentityOptions, IdentityOptionsSchema, IdentityService } from "@signet/proto/client/v1/identity_service"
 import { MessengerService } from "@signet/proto/client/v1/messenger_service"
+import { PeekService } from "@signet/proto/client/v1/peek_service"
 import { PushEndpointService } from "@signet/proto/client/v1/push_endpoint_service"
 import { type HostInfo, HostInfoSchema } from "@signet/proto/host/v1/host"
 import { createSignet } from "../../core/create-signet.ts"
+import type { MessagingSession } from "../../core/messaging/session.ts"
 import { messagingSession } from "../../core/messaging/signed-in.ts"
 import { createHostBox } from "./boxes.ts"
 import { clock, tick } from "./clock.ts"
@@ -18,10 +20,12 @@ import { primitive, random } from "./host.ts"
 import { hostSession } from "./host-session.ts"
 import { defer } from "./invoke.ts"
 import { backupHandlers } from "./methods/backup.ts"
+import { createEngineOnce } from "./methods/engine-once.ts"
 import { historyHandlers } from "./methods/history.ts"
 import { configFrom, identityHandlers, stateTo } from "./methods/identity.ts"
-import { type MessengerHolder, messengerHandlers } from "./methods/messenger.ts"
+import { messengerHandlers } from "./methods/messenger.ts"
 import { createHolder, emitEvent } from "./methods/messenger-holder.ts"
+import { peekHandlers } from "./methods/peek.ts"
 import { pushHandlers } from "./methods/push.ts"
 import { lock, storage } from "./storage.ts"
 import { hostWire } from "./wire.ts"
@@ -53,20 +57,29 @@ function checkHost(host: HostInfo): void {
 function assemble(host: HostInfo, identity: IdentityOptions): Methods {
   checkHost(host)
   defer(new Set(host.deferred), callLater)
-  const box = createHostBox({
+  const description = {
     backend: host.boxBackend,
     version: host.boxVersion,
     hardware: host.boxHardware,
     deviceBound: host.boxDeviceBound,
     persistent: host.boxPersistent,
-  })
-  const { platform, storePersistent: isPersistent, storeShared: isShared, session } = host
-  const deps = { box, platform, store: { isPersistent, isShared } }
-  if (session !== undefined) {
-    // The host signs in: there is no identity client.
-    const holder = createHolder({ ...deps, sessionFor: async () => hostSession(session) })
-    return new Map(messagingMethods(holder))
   }
+  const box = createHostBox(description)
+  const { platform, storePersistent: isPersistent, storeShared: isShared, session } = host
+  const engineOnce = createEngineOnce()
+  const store = { isPersistent, isShared }
+  const messagingMethods = (sessionFor: (audience: string | undefined) => Promise<MessagingSession>) => {
+    const holder = createHolder({ sessionFor, box, platform, store, engineOnce })
+    return [
+      ...methodsOf(MessengerService, messengerHandlers(holder)),
+      ...methodsOf(BackupService, backupHandlers(holder)),
+      ...methodsOf(HistoryService, historyHandlers(holder)),
+      ...methodsOf(PushEndpointService, pushHandlers(holder)),
+      ...methodsOf(PeekService, peekHandlers({ sessionFor, box: description, store, engineOnce })),
+    ]
+  }
+  // The host signs in: there is no identity client.
+  if (session !== undefined) return new Map(messagingMethods(async () => hostSession(session)))
   const { appId } = identity
   const signet = createSignet(configFrom(identity), {
     ...{ clock, random: { bytes: random }, storage, lock, wire: hostWire },
@@ -77,18 +90,8 @@ function assemble(host: HostInfo, identity: IdentityOptions): Methods {
   })
   const sessionFor = (audience: string | undefined) =>
     messagingSession(signet.session, { appId, ...(audience !== undefined && { audience }) })
-  return new Map([
-    ...methodsOf(IdentityService, identityHandlers(signet, identity)),
-    ...messagingMethods(createHolder({ ...deps, sessionFor })),
-  ])
+  return new Map([...methodsOf(IdentityService, identityHandlers(signet, identity)), ...messagingMethods(sessionFor)])
 }
-
-const messagingMethods = (holder: MessengerHolder) => [
-  ...methodsOf(MessengerService, messengerHandlers(holder)),
-  ...methodsOf(BackupService, backupHandlers(holder)),
-  ...methodsOf(HistoryService, historyHandlers(holder)),
-  ...methodsOf(PushEndpointService, pushHandlers(holder)),
-]
 
 const signet = {
   /** Starts the core, once. Answers as the call 0. */

@@ -1,6 +1,7 @@
 // A streamed HTTP answer: its head, and then the pieces of its body.
 import { fromBinary, type MessageInitShape } from "@bufbuild/protobuf"
 import { type HttpPiece, HttpPieceSchema, type HttpRequestSchema } from "@signet/proto/host/v1/host"
+import type { Send } from "../../core/messaging/peek/bounded-transport.ts"
 import { perform } from "./effects.ts"
 
 interface Arriving {
@@ -59,3 +60,23 @@ export function pieces(value: MessageInitShape<typeof HttpRequestSchema>, signal
     },
   }
 }
+
+/** `fetch` for a transport that reads answers piece by piece. The signal ends every request. */
+export const fetchInPieces =
+  (ending: AbortSignal): Send =>
+  async (url, { method, headers, body, signal }) => {
+    const named = [...headers].map(([name, value]) => ({ name, value }))
+    const arriving = pieces({ method, url, headers: named, body, isStream: true }, AbortSignal.any([ending, signal]))
+    const { status, headers: given } = await arriving.head
+    const content = arriving.body()
+    const cancel = async () => void (await content.return(undefined))
+    const read = async () => {
+      const { done = false, value } = await content.next()
+      return done ? { done, value: undefined } : { done, value: value ?? undefined }
+    }
+    return {
+      status,
+      headers: new Headers(given.map(({ name, value }): [string, string] => [name, value])),
+      body: { cancel, getReader: () => ({ cancel, read }) },
+    }
+  }

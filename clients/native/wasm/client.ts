@@ -8,8 +8,12 @@ import {
   type MessageShape,
   toBinary,
 } from "@bufbuild/protobuf"
+import { BackupService } from "@signet/proto/client/v1/backup_service"
+import { HistoryService } from "@signet/proto/client/v1/history_service"
 import { IdentityService } from "@signet/proto/client/v1/identity_service"
 import { MessengerService } from "@signet/proto/client/v1/messenger_service"
+import { PeekService } from "@signet/proto/client/v1/peek_service"
+import { PushEndpointService } from "@signet/proto/client/v1/push_endpoint_service"
 import type { Core } from "./core.ts"
 
 type Calls<Service extends DescService> = {
@@ -21,12 +25,20 @@ type Calls<Service extends DescService> = {
 export interface CoreClient {
   readonly identity: Calls<typeof IdentityService>
   readonly messenger: Calls<typeof MessengerService>
+  readonly backup: Calls<typeof BackupService>
+  readonly history: Calls<typeof HistoryService>
+  readonly pushEndpoint: Calls<typeof PushEndpointService>
+  readonly peek: Calls<typeof PeekService>
 }
 
-/** The two services as functions. They throw CoreError. */
+/** The services as functions. They throw CoreError. */
 export const clientOf = (core: Pick<Core, "call">): CoreClient => ({
   identity: callsOf(core, IdentityService),
   messenger: callsOf(core, MessengerService),
+  backup: callsOf(core, BackupService),
+  history: callsOf(core, HistoryService),
+  pushEndpoint: callsOf(core, PushEndpointService),
+  peek: callsOf(core, PeekService),
 })
 
 function callsOf<Service extends DescService>(core: Pick<Core, "call">, service: Service): Calls<Service> {

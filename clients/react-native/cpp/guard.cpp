@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <utility>
 
 #include "wire.h"
 
@@ -28,6 +29,19 @@ bool is_outside(const std::string &folder, const std::string &path) {
   return std::mismatch(real_folder.begin(), real_folder.end(), real_path.begin(), real_path.end()).first != real_folder.end();
 }
 
+// The field of the request's path; zero for a method without one.
+uint32_t path_field_of(std::string_view method) {
+  constexpr std::pair<std::string_view, uint32_t> fields[] = {
+      {"MessengerService/SendAttachment", 2},   {"MessengerService/SaveAttachment", 3},
+      {"BackupService/ExportBackup", 1},        {"BackupService/ReadBackup", 1},
+      {"BackupService/RestoreBackup", 1},       {"BackupService/ReadStoredBackup", 2},
+  };
+  for (const auto &[name, field] : fields) {
+    if (name == method) return field;
+  }
+  return 0;
+}
+
 }  // namespace
 
 bool are_allowed(const std::vector<std::string> &origins, const uint8_t *message, size_t length,
@@ -43,12 +57,11 @@ bool are_allowed(const std::vector<std::string> &origins, const uint8_t *message
 }
 
 std::string refusal_of(Platform &platform, std::string_view method, const uint8_t *request, size_t length) {
-  if (method == "MessengerService/Open" && !are_allowed(platform.origins(), request, length, {1})) {
+  const bool has_url = method == "MessengerService/Open" || method == "PeekService/Peek";
+  if (has_url && !are_allowed(platform.origins(), request, length, {1})) {
     return "base_url must be of an origin that the app's native code lists";
   }
-  const uint32_t path = method == "MessengerService/SendAttachment"   ? 2
-                        : method == "MessengerService/SaveAttachment" ? 3
-                                                                      : 0;
+  const auto path = path_field_of(method);
   if (path == 0) return "";
   const auto paths = texts_in(request, length, path);
   const auto folder = platform.folder();

@@ -70,7 +70,7 @@ jsi::Value call(jsi::Runtime &runtime, Session &session, const jsi::Value *argum
   const double id = arguments[0].getNumber();
   require(runtime, id >= 1 && id <= last_id && std::floor(id) == id, "id must be an integer of 1 to 2^53 - 2");
   const auto method = text_argument(runtime, "method", arguments[1]);
-  require(runtime, is_method(method), "method must be one of IdentityService or MessengerService, as Service/Method");
+  require(runtime, is_method(method), "method must be in the list of callable methods, as Service/Method");
   auto request = buffer_argument(runtime, "request", arguments[2]);
   const auto *bytes = request.data(runtime);
   const auto length = request.size(runtime);

@@ -7,7 +7,7 @@ namespace signet {
 
 namespace {
 
-constexpr std::array<std::string_view, 50> allowed{
+constexpr std::array<std::string_view, 72> allowed{
     "IdentityService/Ready",
     "IdentityService/SignInOptions",
     "IdentityService/StartSignIn",
@@ -58,6 +58,29 @@ constexpr std::array<std::string_view, 50> allowed{
     "MessengerService/Stop",
     "MessengerService/DestroyLocalState",
     "MessengerService/Close",
+    // Returns the one key that JavaScript gets: the user writes it down.
+    "BackupService/CreateRecoveryKey",
+    "BackupService/ExportBackup",
+    "BackupService/ReadBackup",
+    "BackupService/RestoreBackup",
+    "BackupService/StoreBackup",
+    "BackupService/StopStoringBackup",
+    "BackupService/ListStoredBackups",
+    "BackupService/ReadStoredBackup",
+    "BackupService/DeleteStoredBackup",
+    "HistoryService/RequestHistoryByQr",
+    "HistoryService/RequestHistoryByCode",
+    "HistoryService/ConfirmHistoryCode",
+    "HistoryService/ListHistoryRequests",
+    "HistoryService/GrantHistoryByQr",
+    "HistoryService/GrantHistoryByCode",
+    "HistoryService/RunHistory",
+    "HistoryService/StopHistory",
+    "HistoryService/CancelHistory",
+    "PushEndpointService/GetPushSettings",
+    "PushEndpointService/SetPushEndpoint",
+    "PushEndpointService/DeletePushEndpoint",
+    "PeekService/Peek",
 };
 
 }  // namespace

@@ -41,9 +41,10 @@ interface DriverOutput {
 }
 
 /** How the program's own primitives behave. */
-export type HostMode = "none" | "log" | "fail" | "lie" | "garbage" | "fixed" | "wrap" | "lost"
+export type HostMode = "none" | "log" | "fail" | "lie" | "garbage" | "fixed" | "wrap" | "lost" | "slow"
 
 export interface Driver {
+  readonly pid: number
   /** @throws CoreError with the status in its message. */
   open(options: NativeOptionsInit, mode?: HostMode): Promise<void>
   /** Writes a command of driver.c, and returns its answer. */
@@ -124,7 +125,7 @@ function driverOf(child: ChildProcessByStdio<Writable, Readable, Readable>): Dri
   }
 
   return {
-    ...{ events, effects, lines, command, next },
+    ...{ pid: child.pid ?? 0, events, effects, lines, command, next },
     async open(options, mode = "none") {
       const [code, error] = (await command(`open 1 ${mode} ${hexOf(optionsBytes(options))}`)).split(" ")
       if (code !== "0") throw failed(bytesOf(error), Number(code))

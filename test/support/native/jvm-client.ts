@@ -13,7 +13,11 @@ export interface JvmClient {
   openBoxed(member: JvmMember, folder: string, box: string, keys: string): Promise<void>
   /** The texts of a conversation. */
   texts(member: JvmMember, id: string): Promise<string[]>
+  /** The outcome of a peek, and the texts of its previews. */
+  peek(member: JvmMember): Promise<string[]>
 }
+
+const textOf = (hex: string) => Buffer.from(hex, "hex").toString()
 
 export const jvmClientOn = (server: Deployment): JvmClient => ({
   async signIn(member, subject) {
@@ -26,6 +30,11 @@ export const jvmClientOn = (server: Deployment): JvmClient => ({
   async openBoxed(member, folder, box, keys) {
     await member.succeed("boxed", folder, box, server.app.id, server.url, server.audience, keys)
   },
-  texts: async (member, id) =>
-    (await member.succeed("texts", id)).split(" ").map((hex) => Buffer.from(hex, "hex").toString()),
+  texts: async (member, id) => (await member.succeed("texts", id)).split(" ").map(textOf),
+  async peek(member) {
+    const rootKey = new Uint8Array(server.issuerRootKey)
+    const answer = await member.succeed("peek", server.messagingUrl, server.audience, rootKey)
+    const [outcome = "", ...texts] = answer.split(" ")
+    return [outcome, ...texts.map(textOf)]
+  },
 })

@@ -36,6 +36,18 @@ public final class SignetClient: Sendable {
   /// The calls of the messenger. ``Messenger/open(_:)`` comes first.
   public var messenger: Messenger { Messenger(client: self) }
 
+  /// The calls of encrypted backups. ``Messenger/open(_:)`` comes first.
+  public var backup: Backup { Backup(client: self) }
+
+  /// The calls that move the history to a new device. ``Messenger/open(_:)`` comes first.
+  public var history: History { History(client: self) }
+
+  /// The calls that set where the service wakes up this device. ``Messenger/open(_:)`` comes first.
+  public var pushEndpoint: PushEndpoint { PushEndpoint(client: self) }
+
+  /// Previews for a notification, for a notification service extension. It needs no open messenger.
+  public var peek: Peek { Peek(client: self) }
+
   /// Returns what happens from now on: an `AsyncSequence`.
   ///
   /// A reader for which ``SignetOptions/eventCapacity`` events wait gets the error `EVENTS_LAGGED`, and no further event. It

@@ -142,7 +142,12 @@ export async function sendNext(
     return true
   }
   if (position?.isDone) {
-    await retrying(context, signal, () => archives.completeArchive({ archiveId }))
+    try {
+      await retrying(context, signal, () => archives.completeArchive({ archiveId }))
+    } catch (error) {
+      // An answer was lost, and the other device has read everything and deleted the transfer before the retry.
+      if (!isFailure(error, "RESOURCE_UNRESOLVED")) throw error
+    }
     await dropTransfer(context, id)
     return false
   }

@@ -69,6 +69,11 @@ test("fields of nested messages and unknown fields are counted, up to the limit"
   expect(countFields(ListConversationsResponseSchema, bytes, 100)).toBe(8)
   expect(countFields(ListConversationsResponseSchema, Uint8Array.of(...bytes, 0xf8, 0x7f, 0), 100)).toBe(9)
   expect(countFields(ListConversationsResponseSchema, bytes, 3)).toBe(4)
+  const text = toBinary(
+    ListConversationsResponseSchema,
+    create(ListConversationsResponseSchema, { nextPageToken: "a".repeat(8_193) }),
+  )
+  expect(countFields(ListConversationsResponseSchema, text, 100)).toBe(101)
   expect(() => countFields(ListConversationsResponseSchema, bytes.subarray(0, -1), 100)).toThrow()
 })
 

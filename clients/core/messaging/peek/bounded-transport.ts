@@ -1,6 +1,6 @@
 // The transport of a read-ahead: Connect over `fetch`, for a service that may be hostile. An answer has a maximum size, and
 // its fields are counted before they are decoded: two bytes of an answer can become an object of a kilobyte.
-import { create, type DescMessage, fromBinary, toBinary } from "@bufbuild/protobuf"
+import { create, type DescMessage, fromBinary, ScalarType, toBinary } from "@bufbuild/protobuf"
 import { BinaryReader, WireType } from "@bufbuild/protobuf/wire"
 import { Code, ConnectError, type Transport } from "@connectrpc/connect"
 import { ConversationService } from "@signet/proto/messaging/v1/conversation_service"
@@ -20,12 +20,38 @@ const answerLimits: AnswerLimits = {
   answerFields: 10_000,
 }
 
+/** What a bounded transport needs of `fetch`. */
+export type Send = (url: string, init: SendInit) => Promise<Answer>
+
+interface SendInit {
+  readonly method: "POST"
+  readonly headers: Headers
+  readonly body: Uint8Array<ArrayBuffer>
+  readonly credentials: "omit"
+  readonly redirect: "error"
+  readonly signal: AbortSignal
+}
+
+interface Answer {
+  readonly status: number
+  readonly headers: Headers
+  readonly body: Body | null
+}
+
+interface Body {
+  getReader(): {
+    read(): Promise<{ readonly done?: boolean; readonly value: Uint8Array | undefined }>
+    cancel(): Promise<void>
+  }
+  cancel(): Promise<void>
+}
+
 /**
  * Calls the service at `baseUrl` within limits. It follows no redirect, sends no cookies, and has no streams.
  *
  * @param send `fetch`, with its global as `this`.
  */
-export function boundedTransport(baseUrl: string, send: typeof fetch, limits: AnswerLimits = answerLimits): Transport {
+export function boundedTransport(baseUrl: string, send: Send, limits: AnswerLimits = answerLimits): Transport {
   return {
     async unary(method, signal, timeoutMs, header, input) {
       const headers = new Headers(header)
@@ -60,7 +86,7 @@ export function boundedTransport(baseUrl: string, send: typeof fetch, limits: An
 const tooLarge = (): ConnectError => new ConnectError("the answer exceeds the size limit", Code.ResourceExhausted)
 
 /** @throws ConnectError for a refusal, whose text is not read, and above `most` bytes. */
-async function read({ status, body }: Response, most: number): Promise<Uint8Array> {
+async function read({ status, body }: Answer, most: number): Promise<Uint8Array> {
   if (body === null) return new Uint8Array()
   if (status !== 200) {
     await body.cancel()
@@ -71,7 +97,7 @@ async function read({ status, body }: Response, most: number): Promise<Uint8Arra
   const reader = body.getReader()
   for (;;) {
     const { done, value } = await reader.read()
-    if (done) break
+    if (done || value === undefined) break
     length += value.length
     if (length > most) {
       await reader.cancel()
@@ -85,9 +111,12 @@ async function read({ status, body }: Response, most: number): Promise<Uint8Arra
   return whole
 }
 
+/** Bytes of a text. Each takes two bytes of memory, and no text of the service is so long. */
+const longestText = 8_192
+
 /**
  * Counts the fields of an encoded message and of its nested messages, and stops above `most`. Each number of a packed list
- * counts as its bytes.
+ * counts as its bytes. A text that is too long counts as too many.
  *
  * @throws Error for malformed bytes.
  */
@@ -103,6 +132,7 @@ export function countFields(desc: DescMessage, bytes: Uint8Array, most: number):
       continue
     }
     const value = reader.bytes()
+    if (field.scalar === ScalarType.STRING && value.length > longestText) return most + 1
     if (field.message !== undefined) count += countFields(field.message, value, most - count)
     else if (field.fieldKind === "list" && field.packed) count += value.length
   }

@@ -1,10 +1,5 @@
 // As @signet/client/messaging/backup, for a remote messenger. Its recovery key is the only key that a core returns.
-import type { MessageInitShape } from "@bufbuild/protobuf"
-import {
-  type BackupSecretSchema,
-  BackupService,
-  type BackupSummary as SummaryMessage,
-} from "@signet/proto/client/v1/backup_service"
+import { BackupService } from "@signet/proto/client/v1/backup_service"
 import type {
   Argon2Parameters,
   BackupSecret,
@@ -16,7 +11,7 @@ import type {
   StoreOptions,
 } from "../backup/index.ts"
 import type { Messenger } from "../messenger.ts"
-import { answerRefused } from "./from-messages.ts"
+import { type Secret, secretTo, storedOf, summaryOf } from "./backup-messages.ts"
 import { remoteOf, serviceOf } from "./opened-remotes.ts"
 import { writtenBy } from "./written-by.ts"
 
@@ -75,7 +70,7 @@ export async function storeBackupWithPassphrase(
 
 export async function listStoredBackups(messenger: Messenger): Promise<readonly StoredBackup[]> {
   const { backups } = await backupsOf(messenger).listStoredBackups({})
-  return backups.map(({ id, storedAtMs, size }) => ({ id, storedAtMs: Number(storedAtMs), size: Number(size) }))
+  return backups.map(storedOf)
 }
 
 export const storedBackup = (messenger: Messenger, id = ""): AsyncGenerator<Uint8Array, void> =>
@@ -84,8 +79,6 @@ export const storedBackup = (messenger: Messenger, id = ""): AsyncGenerator<Uint
 export async function deleteStoredBackup(messenger: Messenger, id: string): Promise<void> {
   await backupsOf(messenger).deleteStoredBackup({ id })
 }
-
-type Secret = MessageInitShape<typeof BackupSecretSchema>
 
 const exported = (messenger: Messenger, secret: Secret): AsyncGenerator<Uint8Array, void> =>
   writtenBy(remoteOf(messenger).files, (path) => backupsOf(messenger).exportBackup({ path, secret }))
@@ -114,32 +107,5 @@ async function offered<T>(messenger: Messenger, source: BackupSource, work: (pat
     throw file.failure === undefined ? error : file.failure.error
   } finally {
     file.withdraw()
-  }
-}
-
-function secretTo(secret: BackupSecret, parameters: Partial<Argon2Parameters> = {}): Secret {
-  if ("recoveryKey" in secret) return { secret: { case: "recoveryKey", value: secret.recoveryKey } }
-  const { memoryKiB: memoryKib, passes, lanes } = parameters
-  for (const [name, value] of Object.entries(parameters)) {
-    // Zero stands for the default in the contract.
-    if (value === 0) throw new RangeError(`${name} is not within the limits of Argon2id's parameters`)
-  }
-  const value = {
-    passphrase: secret.passphrase,
-    ...(memoryKib !== undefined && { memoryKib }),
-    ...(passes !== undefined && { passes }),
-    ...(lanes !== undefined && { lanes }),
-  }
-  return { secret: { case: "passphrase", value } }
-}
-
-function summaryOf(message: SummaryMessage | undefined): BackupSummary {
-  if (message === undefined) throw answerRefused()
-  const { createdAtMs, conversations, entries, comparedUsers } = message
-  return {
-    createdAtMs: Number(createdAtMs),
-    conversations: Number(conversations),
-    entries: Number(entries),
-    comparedUsers: Number(comparedUsers),
   }
 }

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "signet.h"
@@ -13,12 +14,26 @@
 static signet_client *client;
 static char host_mode[16];
 static uint64_t fixed_count;
+/* The mode `slow` has the box of `wrap`, and clocks that run at a sixtieth of their speed. */
+enum { SLOWNESS = 60 };
+
+static int32_t read_slow_clock(int32_t op, signet_value *answer) {
+  static double started[2];
+  struct timespec now;
+  const int is_wall = op == SIGNET_NOW;
+  clock_gettime(is_wall ? CLOCK_REALTIME : CLOCK_MONOTONIC, &now);
+  const double ms = (double)now.tv_sec * 1e3 + (double)now.tv_nsec / 1e6;
+  if (started[is_wall] == 0) started[is_wall] = ms;
+  const double passed = started[is_wall] + (ms - started[is_wall]) / SLOWNESS;
+  *answer = (signet_value){.kind = SIGNET_NUMBER, .number = is_wall ? passed : passed * 1e3};
+  return SIGNET_HOST_ANSWER;
+}
 
 /* A box with one wrapping key, which the mode `lost` begins without. */
 static int32_t wrap(int32_t op, const signet_value *arguments, size_t count, signet_value *answer) {
   static uint8_t bytes[4096];
   static int has_key = -1;
-  if (has_key < 0) has_key = strcmp(host_mode, "wrap") == 0;
+  if (has_key < 0) has_key = strcmp(host_mode, "lost") != 0;
   if (op == SIGNET_BOX_FORGET) has_key = 0;
   if (op == SIGNET_BOX_WRAP && count == 3 && arguments[2].number == 1) has_key = 1;
   const size_t length = count < 2 || arguments[1].length > sizeof bytes ? 0 : arguments[1].length;
@@ -45,7 +60,8 @@ static int32_t primitive(void *context, int32_t op, const signet_value *argument
     *answer = (signet_value){.kind = 77, .number = 0.0 / 0.0, .bytes = NULL, .length = 32};
     return op % 2 == 0 ? SIGNET_HOST_ANSWER : -5;
   }
-  if (strcmp(host_mode, "wrap") == 0 || strcmp(host_mode, "lost") == 0) {
+  if (strcmp(host_mode, "slow") == 0 && (op == SIGNET_NOW || op == SIGNET_MONOTONIC)) return read_slow_clock(op, answer);
+  if (strcmp(host_mode, "slow") == 0 || strcmp(host_mode, "wrap") == 0 || strcmp(host_mode, "lost") == 0) {
     return op < SIGNET_BOX_WRAP || op > SIGNET_BOX_FORGET ? SIGNET_HOST_DEFAULT : wrap(op, arguments, count, answer);
   }
   if (strcmp(host_mode, "fixed") != 0) return SIGNET_HOST_DEFAULT;

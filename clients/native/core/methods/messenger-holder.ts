@@ -5,7 +5,7 @@ import type { Messenger } from "@signet/client/messaging"
 import { ClientEventSchema, type OpenRequest } from "@signet/proto/client/v1/messenger_service"
 import { createMessengerWith } from "../../../core/messaging/create-messenger.ts"
 import { MessagingError } from "../../../core/messaging/errors.ts"
-import { openEngine, uncheckedEngine } from "../../../core/messaging/mls.ts"
+import type { openEngine } from "../../../core/messaging/mls.ts"
 import type { MessagingSession } from "../../../core/messaging/session.ts"
 import type { HostBox } from "../boxes.ts"
 import { clock } from "../clock.ts"
@@ -16,6 +16,7 @@ import { createHostStore, type HostStoreOptions } from "../store.ts"
 import { createSuite } from "../suite.ts"
 import { hostWire } from "../wire.ts"
 import type { MessengerHolder } from "./messenger.ts"
+import { checkRootKeys } from "./root-keys.ts"
 import { createStoppable } from "./stoppable.ts"
 
 interface HolderDeps {
@@ -24,6 +25,7 @@ interface HolderDeps {
   readonly box: HostBox
   readonly store: HostStoreOptions
   readonly platform: string
+  readonly engineOnce: typeof openEngine
 }
 
 const mostKeyPackages = 100
@@ -35,15 +37,6 @@ export function createHolder(deps: HolderDeps): MessengerHolder {
   const following = createStoppable("Stop")
   const transfers = createStoppable("StopHistory")
   const storing = createStoppable("StopStoringBackup")
-  let isProven = false
-
-  /** The engine's self-test takes 130 ms in an interpreter, and proves the same for every messenger of this core. */
-  const engineOnce: typeof openEngine = async (options) => {
-    if (isProven) return uncheckedEngine(options)
-    const engine = await openEngine(options)
-    isProven = true
-    return engine
-  }
 
   async function openMessenger({ baseUrl, issuerRootKeys, audience, refuseChangedKeys, keyPackages }: OpenRequest) {
     const options = {
@@ -59,7 +52,7 @@ export function createHolder(deps: HolderDeps): MessengerHolder {
     } as const
     const suite = createSuite(box.signingBox)
     const messenger = await createMessengerWith(options, {
-      ...{ suite, verify: verifyEd25519, openEngine: engineOnce },
+      ...{ suite, verify: verifyEd25519, openEngine: deps.engineOnce },
       ...(keyPackages > 0 && { keyPackageTarget: keyPackages }),
     })
     messenger.subscribe((event) => emitEvent(eventTo(event)))
@@ -74,9 +67,7 @@ export function createHolder(deps: HolderDeps): MessengerHolder {
     },
     async open(request) {
       if (opened !== undefined || isOpening) throw new ArgumentError("the messenger is open: call Close before")
-      if (request.issuerRootKeys.length === 0 || request.issuerRootKeys.some((key) => key.length !== 32)) {
-        throw new ArgumentError("issuer_root_keys must have at least one key, of 32 bytes each")
-      }
+      checkRootKeys(request.issuerRootKeys)
       if (request.keyPackages > mostKeyPackages) throw new ArgumentError("key_packages must be at most 100")
       isOpening = true
       try {

@@ -1,4 +1,6 @@
 // AbortController and AbortSignal (DOM standard section 3), as far as the client and Connect use them.
+import { clock } from "../clock.ts"
+
 type Listener = (event: { readonly type: "abort"; readonly target: AbortSignal }) => void
 
 export class AbortSignal {
@@ -26,6 +28,12 @@ export class AbortSignal {
       signal.addEventListener("abort", () => abort(combined, signal.reason))
     }
     return combined
+  }
+
+  static timeout(ms: number): AbortSignal {
+    const signal = new AbortSignal()
+    clock.after(ms, () => abort(signal, new DOMException("the time limit has passed", "TimeoutError")))
+    return signal
   }
 
   /** For this module. */

@@ -69,6 +69,11 @@ interface MessengerArguments {
   readonly rootKey: readonly number[]
 }
 
+interface PeekArguments {
+  readonly account?: string
+  readonly options?: ReactNativeOptions
+}
+
 async function texts(id: string): Promise<string[]> {
   const entries = await writing().timeline(id)
   return entries.flatMap((entry) => (entry.is === "message" ? [decodeUtf8(entry.plaintext)] : []))
@@ -117,6 +122,29 @@ const commands: Record<string, (given: any) => unknown> = {
   },
   saveFile: ({ id, seq, path }: { id: string; seq: string; path: string }) =>
     writing().saveAttachment(id, BigInt(seq), path),
+  recoveryKey: () => writing().backup.createRecoveryKey(),
+  exportBackup: ({ path, recoveryKey }: { path: string; recoveryKey: string }) =>
+    writing().backup.exportTo(path, { recoveryKey }),
+  restoreBackup: ({ path, recoveryKey }: { path: string; recoveryKey: string }) =>
+    writing().backup.restore(path, { recoveryKey }),
+  readBackup: ({ path, recoveryKey }: { path: string; recoveryKey: string }) =>
+    writing().backup.read(path, { recoveryKey }),
+  saveStored: (path: string) => writing().backup.saveStored(path),
+  requestHistory: () => writing().history.requestByQr(),
+  grantHistory: (scanned: string) => writing().history.grantByQr(scanned),
+  runHistory: () => writing().history.run(),
+  pushKinds: async () => (await writing().push.settings())?.kinds,
+  setPush: async (url: string) => (await writing().push.set({ is: "webPush", url })).length,
+  deletePush: () => writing().push.delete(),
+  async peek({ account = "default", options, ...given }: MessengerArguments & PeekArguments) {
+    // A second client of the same account, such as that of a background task.
+    const client = options === undefined ? opened() : await openSignetWith(recorded, { ...options, account })
+    const messaging = { baseUrl: given.baseUrl, issuerRootKeys: [Uint8Array.from(given.rootKey)] }
+    const peeked = await client.peek({ messaging, audience: given.audience })
+    if (options !== undefined) await client.close()
+    if (peeked.is === "newMessages") return peeked.is
+    return peeked.previews.flatMap(({ entry }) => (entry.is === "message" ? [decodeUtf8(entry.plaintext)] : []))
+  },
   /** Errors of arguments that the native objects refuse. */
   refused(options: ReactNativeOptions) {
     const none = new ArrayBuffer(0)
@@ -134,6 +162,7 @@ const commands: Record<string, (given: any) => unknown> = {
       () => handle.call(1, "IdentityService/Ready", "x" as never),
       () => handle.call(1, "MessengerService/Open", Uint8Array.from([10, 1, 120]).buffer),
       () => handle.call(1, "MessengerService/Open", Uint8Array.from([10, 200]).buffer),
+      () => handle.call(1, "PeekService/Peek", Uint8Array.from([10, 1, 120]).buffer),
       () => Object.assign(handle, { call: 1 }),
     ]
     const all = calls.map((call) => {

@@ -36,6 +36,10 @@ public final class SignetClient implements AutoCloseable {
   private final Cleaner.Cleanable closing;
   private final Identity identity = new Identity(this);
   private final Messenger messenger = new Messenger(this);
+  private final Backup backup = new Backup(this);
+  private final History history = new History(this);
+  private final PushEndpoint pushEndpoint = new PushEndpoint(this);
+  private final Peek peek = new Peek(this);
 
   private final @Nullable WatchedBox box;
 
@@ -72,6 +76,42 @@ public final class SignetClient implements AutoCloseable {
    */
   public Messenger messenger() {
     return messenger;
+  }
+
+  /**
+   * Returns the calls of encrypted backups.
+   *
+   * @return the same object each time
+   */
+  public Backup backup() {
+    return backup;
+  }
+
+  /**
+   * Returns the calls that move the history to a new device of the user.
+   *
+   * @return the same object each time
+   */
+  public History history() {
+    return history;
+  }
+
+  /**
+   * Returns the calls that set where the service wakes up this device.
+   *
+   * @return the same object each time
+   */
+  public PushEndpoint pushEndpoint() {
+    return pushEndpoint;
+  }
+
+  /**
+   * Returns the calls that read previews for a notification. They need no open messenger.
+   *
+   * @return the same object each time
+   */
+  public Peek peek() {
+    return peek;
   }
 
   /**

@@ -99,7 +99,7 @@ public final class Member {
       case "hold" -> (held = bytes(words[1])).length;
       case "print" -> held.length;
       case "close" -> close();
-      default -> throw new IllegalArgumentException(words[0]);
+      default -> MemberServices.run(client, words, Member::string);
     };
   }
 
