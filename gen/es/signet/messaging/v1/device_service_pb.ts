@@ -566,9 +566,9 @@ export const DeviceService: GenService<{
   },
   /**
    * Revokes devices of a person in the caller's app or tenant permanently, for an administrator, as RevokeDevice does
-   * for a device of the caller. Repeating the call succeeds.
+   * for a device of the caller. The caller's token must belong to a session. Repeating the call succeeds.
    *
-   * Requires: USER and scope messaging.devices.write. The caller's token belongs to a session.
+   * Requires: USER and scope messaging.devices.write.
    * REST: POST /security/users/{user_id}:revokeDevices.
    *
    * Errors:
