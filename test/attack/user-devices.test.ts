@@ -1,6 +1,6 @@
 // Attempts to see and to revoke messaging devices of other people outside of the caller's reach: at the service beside
 // the auth service, at a backend elsewhere, and by a broken backend with an administrator's token.
-import { type Client, createClient, type Transport } from "@connectrpc/connect"
+import { type Client, Code, createClient, type Transport } from "@connectrpc/connect"
 import { verifyDeviceList } from "@signet/canonical/device-list"
 import { hash } from "@signet/canonical/hash"
 import { newId, type TenantId } from "@signet/kernel/ids"
@@ -116,7 +116,7 @@ describe.each(backends)("devices of a person %s", (_, transport) => {
     expect(newest.entries.filter(({ status }) => status === DeviceStatus.ACTIVE)).toHaveLength(1)
     // The session of the revoked device has ended, and the other one continues.
     await laptop.session.refresh()
-    await expect(phone.session.refresh()).rejects.toThrow()
+    await expect(phone.session.refresh()).rejects.toMatchObject({ code: Code.Unauthenticated })
     expect(await revoke(token)).toBe(1)
     expect(await revoke(token)).toBe(0)
     expect(new Set((await statuses()).values())).toEqual(new Set(["REVOKED"]))

@@ -565,8 +565,8 @@ export const DeviceService: GenService<{
     output: typeof ListUserDevicesResponseSchema;
   },
   /**
-   * Revokes devices of a person in the caller's app or tenant permanently, for an administrator, as RevokeDevice does
-   * for a device of the caller. The caller's token must belong to a session. Repeating the call succeeds.
+   * Revokes devices of a person permanently, for an administrator. The effects are those of RevokeDevice. The devices are
+   * in the caller's app or tenant, and the caller's token belongs to a session. Repeating the call succeeds.
    *
    * Requires: USER and scope messaging.devices.write.
    * REST: POST /security/users/{user_id}:revokeDevices.
