@@ -33,9 +33,11 @@ export interface ConsoleStory {
 export async function openConsole(): Promise<ConsoleStory> {
   const folder = mkdtempSync(join(fastTmpdir(), "signet-console-"))
   const program = await startProgram({ PORT: "0", SIGNET_DATA: folder, SIGNET_LIMITS: "off" })
+  // In the repository the first request builds the pages.
+  await fetch(`${program.url}/console`)
   const browser = await launchChromium()
   const context = await browser.newContext({ viewport: { width: 1280, height: 800 } })
-  context.setDefaultTimeout(30_000)
+  context.setDefaultTimeout(90_000)
   const watched = watchPages()
   const tab = await watched.open(context, `${program.url}/console`)
   return {
