@@ -115,4 +115,5 @@ const lockoutShape = (of: LimitRefusal): MessageInitShape<typeof LockoutSchema> 
 })
 
 const durationOf = (seconds: number) => durationFromMs(seconds * 1_000)
-const bytesOfHex = (text: string): Uint8Array => new Uint8Array(Buffer.from(text, "hex"))
+const bytesOfHex = (text: string): Uint8Array =>
+  Uint8Array.from(text.match(/../g) ?? [], (two) => Number.parseInt(two, 16))
