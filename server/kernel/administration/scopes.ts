@@ -72,10 +72,10 @@ const ownScopes = (scopes: readonly AppScope[]): string =>
     .join()
 
 /**
- * A caller's token for this service does not name scopes of the messaging audience. Who may remove members, and with
- * them their devices, may also add the scopes for devices.
+ * True if a holder of these scopes of this service may grant the scope. A token for this service names no scope of the
+ * messaging audience. A caller who may remove members, and with them their devices, may also grant the device scopes.
  */
-const mayAdd = (key: string, held: ReadonlySet<string>): boolean =>
+export const mayAdd = (key: string, held: ReadonlySet<string>): boolean =>
   held.has(key) || (deviceScopes.includes(key) && held.has("auth.members.write"))
 
 /**
