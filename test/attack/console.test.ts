@@ -48,7 +48,7 @@ describe.skipIf(chromiumMissing !== undefined || !isLong)(title, () => {
   /** Nothing of the attack became an element, and no script ran. */
   const expectText = async (where: string) => {
     const { tab } = story
-    await tab.getByRole("heading", { level: 1 }).first().waitFor()
+    await expect.poll(() => tab.locator("h1, [role=alert]").count(), { message: where, timeout: 30_000 }).not.toBe(0)
     await expect.poll(() => tab.locator(".signet-loading").count(), { timeout: 20_000 }).toBe(0)
     const found = await tab.evaluate(
       () => document.querySelectorAll("main img, main b, main iframe, main script").length,
@@ -61,7 +61,7 @@ describe.skipIf(chromiumMissing !== undefined || !isLong)(title, () => {
     const { tenant } = (await call(`${app}/tenants`, { tenant: { name: attack } })) as { tenant: { id: string } }
     tenantId = tenant.id
     await call(`${app}/contexts`, { context: { tenantId, type: "project", name: attack } })
-    await call(`${app}/permissions`, { permission: { key: "notes.read", description: attack } })
+    await call(`${app}/permissions`, { permission: { key: "notes.note.read", description: attack } })
     await call(`${app}/roles`, { role: { key: "reader", description: attack } })
     await call("/auth/service-accounts", { name: attack, allowedAudiences: ["svc-notes"], scopes: ["notes.read"] })
     await call("/auth/pats", {
