@@ -75,7 +75,7 @@ const view: View<typeof DeviceSchema> = {
   fields: [
     ["id", ({ id }) => id],
     ["platform", ({ platform }) => platform],
-    ["status", ({ status }) => Device_Status[status]],
+    ["status", ({ status }) => (status === Device_Status.REVOKED ? "REVOKED" : "ACTIVE")],
     ["registered", ({ createdAt }) => timeText(createdAt)],
     ["revoked", ({ revokedAt }) => timeText(revokedAt)],
   ],
