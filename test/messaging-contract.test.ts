@@ -38,7 +38,9 @@ const services = [
 ]
 const methods = services.flatMap((service) => service.methods)
 const isPublic = (name: string) => name === "GetLimits" || name === "GetIssuerKeys"
-const withoutDevice = ["RegisterDevice", "RevokeDevice", "ListDevices", "ListDeviceLists"]
+/** Calls of administrators, with scopes of their own. */
+const ofAdministrators = ["ListUserDevices", "RevokeUserDevices"]
+const withoutDevice = ["RegisterDevice", "RevokeDevice", "ListDevices", "ListDeviceLists", ...ofAdministrators]
 const isRead = (name: string) => /^(Get|List|Read|Subscribe|Download)/.test(name)
 
 test.each(methods.map((method) => [method.name, method] as const))(
@@ -47,7 +49,8 @@ test.each(methods.map((method) => [method.name, method] as const))(
     const requirement = requirementOf(method)
     if (isPublic(name)) return expect(requirement).toEqual({ is: "public" })
     const device = checksIn(requirement).find(({ is }) => is === "device")
-    expect(told(requirement)).toContain(`kinds(USER) and scope(messaging.${isRead(name) ? "read" : "write"})`)
+    const area = ofAdministrators.includes(name) ? "messaging.devices" : "messaging"
+    expect(told(requirement)).toContain(`kinds(USER) and scope(${area}.${isRead(name) ? "read" : "write"})`)
     const proof = !isRead(name) && name !== "AckMessages"
     expect(device).toEqual(withoutDevice.includes(name) ? undefined : { is: "device", proof })
     expect(method.methodKind === "unary" ? bindingsOf(method).length : 0).toBe(name === "Subscribe" ? 0 : 1)

@@ -14,10 +14,10 @@ export interface Account extends AsyncDisposable {
   readonly is: "session" | "pat"
   /** An access token for one audience. */
   accessToken(audience?: string): Promise<AccessToken>
-  /** A transport to the auth service with the token. */
-  transport(): Promise<Transport>
+  /** A transport to the server with the token for an audience, by default the auth service's. */
+  transport(audience?: string): Promise<Transport>
   /** The facts that the guard of a tool needs. */
-  authentication(): Promise<Authentication>
+  authentication(audience?: string): Promise<Authentication>
   /** Deletes the stored sign-in. Ends its session at the service first; a personal access token is only deleted. */
   signOut(): Promise<{ readonly endedAtService: boolean }>
 }
@@ -73,8 +73,12 @@ function sessionAccount(profile: NamedProfile, signet: Signet): Account {
     profile,
     is: "session",
     accessToken: async (of = audience) => ({ token: await session.accessToken(of), audience: of }),
-    transport: async () => session.transport(),
-    authentication: async () => ({ ...addressesOf(profile), audience, token: await session.accessToken() }),
+    transport: async (of = audience) => session.transport({ audience: of }),
+    authentication: async (of = audience) => ({
+      ...addressesOf(profile),
+      audience: of,
+      token: await session.accessToken(of),
+    }),
     signOut: () => session.logout(),
     async [Symbol.asyncDispose]() {
       signet.close()
@@ -109,8 +113,8 @@ function patAccount(
     profile,
     is: "pat",
     accessToken,
-    async transport() {
-      const { token } = await accessToken()
+    async transport(of = audience) {
+      const { token } = await accessToken(of)
       return publicTransport(profile, [
         (next) => (request) => {
           request.header.set("authorization", `Bearer ${token}`)
@@ -118,7 +122,11 @@ function patAccount(
         },
       ])
     },
-    authentication: async () => ({ ...addressesOf(profile), audience, token: (await accessToken()).token }),
+    authentication: async (of = audience) => ({
+      ...addressesOf(profile),
+      audience: of,
+      token: (await accessToken(of)).token,
+    }),
     async signOut() {
       await credentials?.remove("pat")
       return { endedAtService: false }

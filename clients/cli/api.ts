@@ -38,6 +38,7 @@ type Work<O extends DescMessage> = (
 /**
  * Calls a method and passes its answer to `work`.
  *
+ * @param audience Audience of the token. Default: the auth service.
  * @returns The exit code. Refusals are printed.
  */
 export async function callAs<I extends DescMessage, O extends DescMessage>(
@@ -45,10 +46,11 @@ export async function callAs<I extends DescMessage, O extends DescMessage>(
   method: DescMethodUnary<I, O>,
   request: MessageInitShape<I>,
   work: Work<O>,
+  audience?: string,
 ): Promise<number> {
   await using account = await openAccount(cli, profileOf(cli))
   // Awaited here, because the account is closed on return.
-  return await callWith(cli, account, method, request, work)
+  return await callWith(cli, account, method, request, work, audience)
 }
 
 /** As `callAs`, with an open account. */
@@ -58,11 +60,12 @@ export async function callWith<I extends DescMessage, O extends DescMessage>(
   method: DescMethodUnary<I, O>,
   request: MessageInitShape<I>,
   work: Work<O>,
+  audience?: string,
 ): Promise<number> {
   const api: Api = {
     account,
     async call(called, message) {
-      const transport = await account.transport()
+      const transport = await account.transport(audience)
       const waiting = transport.unary(called, undefined, timeoutMs, undefined, message)
       return (await cli.terminal.during(`${called.name} …`, waiting)).message
     },
@@ -70,7 +73,7 @@ export async function callWith<I extends DescMessage, O extends DescMessage>(
   const run = async () => work(api, await api.call(method, request))
   const requirement = requirementOf(method)
   if (!isDecidedByToken(requirement)) return (await run()) ?? 0
-  return guard(cli, account, requirement, argumentsOf(method.input, request), run)
+  return guard(cli, account, requirement, argumentsOf(method.input, request), run, audience)
 }
 
 async function guard(
@@ -79,8 +82,9 @@ async function guard(
   requirement: Requirement,
   args: ReadonlyMap<string, string>,
   run: () => Promise<number | undefined>,
+  of: string | undefined,
 ): Promise<number> {
-  const { issuer, server, audience, token } = await account.authentication()
+  const { issuer, server, audience, token } = await account.authentication(of)
   const clock = { nowMs: cli.nowMs }
   const keySet = createKeySet({
     url: `${server}/.well-known/jwks.json`,

@@ -48,6 +48,7 @@ const parts: readonly Part[] = [
     group: administer,
     load: async () => (await import("./commands/service-account.ts")).serviceAccountCommand,
   },
+  { name: "device", group: administer, load: async () => (await import("./commands/device.ts")).deviceCommand },
   { name: "audit", group: administer, load: async () => (await import("./commands/audit.ts")).auditCommand },
   { name: "serve", group: operate, load: async () => (await import("./commands/serve.ts")).serveCommand },
   { name: "migrate", group: operate, load: async () => (await import("./commands/serve.ts")).migrateCommand },

@@ -75,17 +75,25 @@ export function listAll<I extends DescMessage, O extends DescMessage, D extends 
   limit: number,
   how: {
     readonly view: View<D>
+    /** Audience of the token. Default: the auth service. */
+    readonly audience?: string
     readonly request: (page: Page) => MessageInitShape<I>
     readonly items: (answer: MessageShape<O>) => readonly MessageShape<D>[]
     readonly next: (answer: MessageShape<O>) => string
   },
 ): Promise<number> {
   const first = how.request({ pageSize: Math.min(limit, 200), pageToken: "" })
-  return callAs(cli, method, first, async (api, answered) => {
-    const records = await collectPages(limit, async (page) => {
-      const answer = page.pageToken === "" ? answered : await api.call(method, how.request(page))
-      return { items: how.items(answer), nextPageToken: how.next(answer) }
-    })
-    return showAll(cli, how.view, records)
-  })
+  return callAs(
+    cli,
+    method,
+    first,
+    async (api, answered) => {
+      const records = await collectPages(limit, async (page) => {
+        const answer = page.pageToken === "" ? answered : await api.call(method, how.request(page))
+        return { items: how.items(answer), nextPageToken: how.next(answer) }
+      })
+      return showAll(cli, how.view, records)
+    },
+    how.audience,
+  )
 }

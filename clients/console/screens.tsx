@@ -13,8 +13,10 @@ const delegations = lazy(async () => ({ default: (await import("./screens/delega
 const activity = lazy(async () => ({ default: (await import("./screens/activity.tsx")).Activity }))
 const audit = lazy(async () => ({ default: (await import("./screens/audit.tsx")).Audit }))
 const why = lazy(async () => ({ default: (await import("./screens/why.tsx")).Why }))
+const limits = lazy(async () => ({ default: (await import("./screens/limits.tsx")).Limits }))
 const keys = lazy(async () => ({ default: (await import("./screens/keys.tsx")).Keys }))
 const health = lazy(async () => ({ default: (await import("./screens/health.tsx")).Health }))
+const components = lazy(async () => ({ default: (await import("./screens/components.tsx")).Components }))
 const account = lazy(async () => ({ default: (await import("./screens/own-account.tsx")).OwnAccount }))
 const nowhere = lazy(async () => ({ default: (await import("./screens/nowhere.tsx")).Nowhere }))
 
@@ -48,12 +50,14 @@ export const screens: readonly Screen[] = [
   { path: "activity", name: nav.activity, group: nav.understanding, scope: "auth.audit.read", all: activity },
   { path: "audit", name: nav.audit, group: nav.understanding, scope: "auth.audit.read", all: audit },
   { path: "why", name: nav.why, group: nav.understanding, scope: "auth.audit.read", all: why },
+  { path: "limits", name: nav.limits, group: nav.understanding, scope: "auth.principals.read", all: limits },
   { path: "keys", name: nav.keys, group: nav.understanding, all: keys },
   { path: "health", name: nav.health, group: nav.understanding, all: health },
 ]
 
 export function screenOf([first = "", second]: readonly string[]): ComponentType {
   if (first === "account") return account
+  if (first === "components") return components
   const found = screens.find(({ path }) => path === first)
   if (found === undefined) return nowhere
   return second === undefined ? found.all : (found.one ?? nowhere)

@@ -86,6 +86,11 @@ function Menu({ current }: { current: string }): ReactNode {
           </li>
         )}
         <li>
+          <Link to="/components" isCurrent={current === "components"}>
+            {t.nav.components}
+          </Link>
+        </li>
+        <li>
           <a href="/docs/">{t.nav.reference}</a>
         </li>
       </ul>

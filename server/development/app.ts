@@ -1,5 +1,5 @@
 // The app of the development profile, and its clients at the stand-in provider.
-import { administrationScopes } from "@signet/kernel/administration/scopes"
+import { administrationScopes, deviceScopes } from "@signet/kernel/administration/scopes"
 import { type AppId, newId } from "@signet/kernel/ids"
 import type { Secrets } from "@signet/kernel/keys/ports"
 import { clientSecretLabel } from "@signet/kernel/keys/sealed-columns"
@@ -100,6 +100,7 @@ export function buildDevelopmentApp(origin: string, authAudience: string, messag
       ...administration.map((name) => ({ key: `auth.${name}`, audience: authAudience, isDefault: true })),
       // Administrators hold these by their membership.
       ...administrationScopes.map((key) => ({ key, audience: authAudience, isDefault: false })),
+      ...deviceScopes.map((key) => ({ key, audience: messagingAudience, isDefault: false })),
       // A messaging backend's account keeps these scopes when the server restarts.
       ...backends.map((key) => ({ key, audience: authAudience, isDefault: false })),
     ],

@@ -23,7 +23,7 @@ import type {
   SessionId,
   TenantId,
 } from "./ids.ts"
-import type { Counting, LimitCounts, Taken } from "./limits/ports.ts"
+import type { Counting, LimitCounts, LimitRefusals, Taken } from "./limits/ports.ts"
 import type {
   AssertionUses,
   ClientCalls,
@@ -68,6 +68,7 @@ export interface Store {
   transaction<T>(work: (tx: Tx) => Promise<T>): Promise<T>
   /** Runs outside transactions. */
   readonly limits: LimitCounts
+  readonly limitRefusals: Pick<LimitRefusals, "note">
   readonly clients: ClientCalls
   readonly refreshes: RefreshCalls
   /** True if the database answers and its migrations match this program. */
@@ -91,6 +92,7 @@ export interface Tx extends AdministrationTx, AccountTx {
   readonly authorities: Authorities
   /** Counts on the transaction's own connection, for subjects that are known only inside it. */
   readonly limits: LimitCounts
+  readonly limitRefusals: LimitRefusals
   readonly audit: AuditLog
 }
 

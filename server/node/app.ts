@@ -111,7 +111,7 @@ export async function createApp(options: AppOptions): Promise<FastifyInstance> {
     options.metrics.interceptor,
     callLog(log),
     errors((fault, call) => log.error({ err: fault, method: call.method.name }, "fault")),
-    auditRefusals(deps),
+    auditRefusals({ ...deps, note: (refusal) => deps.store.limitRefusals.note(refusal).catch(onFault) }),
     deadline(options.callLimitMs),
     guard.interceptor,
     validate(services.flatMap((service) => service.methods.map((method) => method.input))),

@@ -12,7 +12,7 @@ import {
 } from "@signet/kernel/limits/policy"
 import type { Ask, Counting, LimitCounts, Taken } from "@signet/kernel/limits/ports"
 import { kCall, userOf } from "../serving/call/call.ts"
-import { audited } from "./audit/refusals.ts"
+import { audited, type InForce } from "./audit/refusals.ts"
 import type { Deps, Limiter } from "./deps.ts"
 
 /** The dependencies of counting, so that auth and messaging share it. */
@@ -80,8 +80,10 @@ export async function limited<R extends Route>(
   const counts = options.counts ?? deps.store.limits
   const locks = lock === undefined ? [] : [deps.secrets.hash(purpose, lock.text)]
   const { counted, lockedUntilMs } = await counts.take(asks, locks, nowMs)
-  if (lock !== undefined && lockedUntilMs !== null) return lockedRefusal(limiter, context, lock, lockedUntilMs, nowMs)
-  let refused: { part: Part; untilMs: number } | undefined
+  if (lock !== undefined && lockedUntilMs !== null) {
+    return lockedRefusal(limiter, context, lock, lockedUntilMs, nowMs, locks[0])
+  }
+  let refused: { part: Part; untilMs: number; inForce?: InForce } | undefined
   const taken: Ask[] = []
   for (const [i, part] of parts.entries()) {
     const { granted, fullAtMs } = counted[i] ?? { granted: false, fullAtMs: nowMs }
@@ -90,12 +92,13 @@ export async function limited<R extends Route>(
     appendHeaders(context, part, { left: remaining(fullAtMs, part.window, nowMs), fullAtMs, nowMs })
     if (granted) continue
     const untilMs = nextAtMs(fullAtMs, part.window)
-    limiter.refused.remember(part.text, untilMs)
+    limiter.refused.remember(part.text, untilMs, nowMs)
     const reportedMs = Math.max(reportedUntilMs(parts, part, untilMs, nowMs), nowMs + 1)
-    if (refused === undefined || reportedMs > refused.untilMs) refused = { part, untilMs: reportedMs }
+    if (refused !== undefined && reportedMs <= refused.untilMs) continue
+    refused = { part, untilMs: reportedMs, ...(ask && { inForce: { key: ask.key, untilMs: fullAtMs } }) }
   }
   if (refused !== undefined && taken.length > 0) await counts.giveBack(taken)
-  return refused && limitedRefusal(limiter, refused.part, refused.untilMs, nowMs)
+  return refused && limitedRefusal(limiter, refused.part, refused.untilMs, nowMs, refused.inForce)
 }
 
 /**
@@ -186,10 +189,11 @@ export async function failed(deps: CountingDeps, context: HandlerContext, guesse
   const nowMs = deps.clock.nowMs()
   const lock = lockOf(context, guessed)
   const policy = limiter.limits.lockouts[guessed.of]
-  const lockedUntilMs =
-    limiter.refused.until(lock.text, nowMs) ??
-    (await deps.store.limits.fail(deps.secrets.hash(purpose, lock.text), policy, nowMs))
-  if (lockedUntilMs !== null) throw lockedRefusal(limiter, context, lock, lockedUntilMs, nowMs)
+  const knownUntilMs = limiter.refused.until(lock.text, nowMs)
+  if (knownUntilMs !== null) throw lockedRefusal(limiter, context, lock, knownUntilMs, nowMs)
+  const key = deps.secrets.hash(purpose, lock.text)
+  const lockedUntilMs = await deps.store.limits.fail(key, policy, nowMs)
+  if (lockedUntilMs !== null) throw lockedRefusal(limiter, context, lock, lockedUntilMs, nowMs, key)
 }
 
 const purpose = "rate-limit"
@@ -237,8 +241,16 @@ export function dropLimitHeaders(context: HandlerContext): void {
 }
 
 /** The audit event names no subject, because a guessed address need not be anybody's. */
-function lockedRefusal(limiter: Limiter, context: HandlerContext, lock: Lock, untilMs: number, nowMs: number): Refused {
-  limiter.refused.remember(lock.text, untilMs)
+function lockedRefusal(
+  limiter: Limiter,
+  context: HandlerContext,
+  lock: Lock,
+  untilMs: number,
+  nowMs: number,
+  key?: Uint8Array,
+): Refused {
+  // Not what this process knew already, which would prolong its entry.
+  if (key !== undefined) limiter.refused.remember(lock.text, untilMs, nowMs)
   dropLimitHeaders(context)
   limiter.onRefused?.(lock.of, "lockout")
   return audited(refusedUntil(untilMs, nowMs, lock.reason), {
@@ -246,11 +258,21 @@ function lockedRefusal(limiter: Limiter, context: HandlerContext, lock: Lock, un
     outcome: "DENIED",
     target: { type: "lockout", id: lock.of },
     once: lock.text,
+    ...(key && { inForce: { key, untilMs } }),
   })
 }
 
-/** @param part The refusing window with the longest wait. */
-function limitedRefusal(limiter: Limiter, { route, of, text }: Part, untilMs: number, nowMs: number): Refused {
+/**
+ * @param part The refusing window with the longest wait.
+ * @param inForce Its bucket, if the store was asked.
+ */
+function limitedRefusal(
+  limiter: Limiter,
+  { route, of, text }: Part,
+  untilMs: number,
+  nowMs: number,
+  inForce?: InForce,
+): Refused {
   const window = `${route}.${of}`
   limiter.onRefused?.(window, "window")
   return audited(refusedUntil(untilMs, nowMs), {
@@ -258,6 +280,7 @@ function limitedRefusal(limiter: Limiter, { route, of, text }: Part, untilMs: nu
     outcome: "DENIED",
     target: { type: "rate_limit", id: window },
     once: text,
+    ...(inForce && { inForce }),
   })
 }
 

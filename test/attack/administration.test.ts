@@ -33,7 +33,8 @@ afterAll(() => server?.close())
 const call = (method: DescMethod, request: JsonObject | string, by: AdministratorName) =>
   callRaw(server, method, request, world.as(by))
 const named = (methods: readonly DescMethod[]) => methods.map((method) => [method.name, method] as const)
-const ofInstallation = new Set(["CreateApp", "SuspendApp", "ResumeApp", "ArchiveApp"])
+const limitCalls = ["GetLimits", "ListLockouts", "LiftLockout", "ListLockedPrincipals"]
+const ofInstallation = new Set(["CreateApp", "SuspendApp", "ResumeApp", "ArchiveApp", ...limitCalls])
 const isOfInstallation = ({ name }: DescMethod) => ofInstallation.has(name) || /Principal$|ProviderAccount$/.test(name)
 
 const missing = () => noIds(() => server.deps.random.bytes(10))

@@ -61,11 +61,12 @@ SuspendContext ResumeContext ArchiveContext
 SuspendTenant ResumeTenant ArchiveTenant
 SuspendApp ResumeApp ArchiveApp
 BlockProviderAccount UnblockProviderAccount
+LiftLockout
 LockPrincipal UnlockPrincipal SuspendPrincipal ResumePrincipal DeactivatePrincipal ReactivatePrincipal
 `
 const steps = order.match(/\w+( -> \w+)?/g)?.map((each) => each.split(" -> ")) ?? []
 /** Writes whose repetition creates another resource, finds nothing, or counts nothing. */
-const notIdempotent = /^(Create|Invite|Delete|RevokePrincipalSessions)/
+const notIdempotent = /^(Create|Invite|Delete|Lift|RevokePrincipalSessions)/
 
 const ask = (method: DescMethod, request: JsonObject) => callRaw(server, method, request, world.as("root"))
 
@@ -134,6 +135,12 @@ describe("a write", () => {
         world.as("root"),
       )
       expect(membership?.appId).toBe(app)
+    }
+    if (name === "LiftLockout") {
+      const nowMs = server.deps.clock.nowMs()
+      const key = new Uint8Array(Buffer.from(ids.lockout_id, "hex"))
+      const refusal = { key, kind: "LOCK", name: "client", network: null, principalId: null } as const
+      await server.deps.store.limitRefusals.note({ ...refusal, refusedAtMs: nowMs, untilMs: nowMs + 3_600_000 })
     }
     if (name.startsWith("RevokePrincipalSession")) {
       const place = { app_id: app as AppId, tenant_id: ids.tenant_id as TenantId, context_id: null }

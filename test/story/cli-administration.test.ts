@@ -85,6 +85,17 @@ describe("signet user", () => {
     expect(await ada().run("login", "--as", "ada@example.com")).toMatchObject({ code: 0 })
   })
 
+  test("asks before it revokes devices of a person, and says which scope the token lacks", async () => {
+    const [{ principal, memberships }] = await json("user", "find", "ada@example.com")
+    const of = ["--principal", principal.id, "--app", memberships[0].appId]
+    const unconfirmed = await root().run("device", "revoke", ...of)
+    expect(unconfirmed).toMatchObject({ code: 2, err: expect.stringContaining("confirmation required, use --yes") })
+    for (const call of [["list"], ["revoke", "--yes"]]) {
+      const { code, err } = await root().run("device", ...call, ...of)
+      expect([call, code !== 0, err]).toEqual([call, true, expect.stringContaining("messaging.devices")])
+    }
+  })
+
   test("lists the sessions of a person, revokes one, and all with --yes", async () => {
     const [{ principal, memberships }] = await json("user", "find", "ada@example.com")
     const of = ["--principal", principal.id, "--app", memberships[0].appId]

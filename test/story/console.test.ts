@@ -1,48 +1,30 @@
 // The console in Chromium against `npm start`: administration, the reasons of denials, and the security of its pages.
-import { mkdtempSync, readFileSync, rmSync } from "node:fs"
-import { createRequire } from "node:module"
-import { join } from "node:path"
 import { gzipSync } from "node:zlib"
-import type { Browser, BrowserContext, Page } from "playwright-core"
+import type { BrowserContext } from "playwright-core"
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
 import { buildConsole } from "../../scripts/console/build.ts"
-import { developmentAppId } from "../../server/development/app-id.ts"
-import { chromiumMissing, launchChromium } from "../support/chromium.ts"
+import { chromiumMissing } from "../support/chromium.ts"
+import { attack, type ConsoleStory, openConsole, secretPattern, signIn } from "../support/console.ts"
 import { isLong } from "../support/effort.ts"
-import { fastTmpdir } from "../support/fast-tmpdir.ts"
-import { type RunningProgram, startProgram } from "../support/program.ts"
 
 const title = `the console in Chromium${chromiumMissing ? ` (skipped: ${chromiumMissing})` : ""}`
-const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8")
-/** A name that would run if a page took it for markup. */
-const attack = `<img src=x onerror="document.title='xss'">`
-/** Access tokens, refresh tokens, personal access tokens, secrets and invitations. */
-const secretPattern = /eyJ[\w-]+\.eyJ|sg(rt|pat|sec|inv)_\w/
 
 describe.skipIf(chromiumMissing !== undefined)(title, () => {
-  const folder = mkdtempSync(join(fastTmpdir(), "signet-console-"))
-  const watched = watchPages()
-  let program: RunningProgram
-  let browser: Browser
-  let context: BrowserContext
-  let tab: Page
+  let story: ConsoleStory
+  let tab: ConsoleStory["tab"]
   beforeAll(async () => {
-    program = await startProgram({ PORT: "0", SIGNET_DATA: folder, SIGNET_LIMITS: "off" })
-    browser = await launchChromium()
-    context = await browser.newContext({ viewport: { width: 1280, height: 800 } })
-    context.setDefaultTimeout(30_000)
-    tab = await watched.open(context, `${program.url}/console`)
+    story = await openConsole()
+    tab = story.tab
   })
-  afterAll(async () => {
-    await browser?.close()
-    await program?.end("SIGTERM")
-    rmSync(folder, { recursive: true, force: true })
-  })
+  afterAll(() => story?.close())
 
-  const go = (path: string) => tab.goto(`${program.url}/console${path}`)
-  const press = (name: string) => tab.getByRole("button", { name, exact: true }).first().click()
-  const heading = (name: string) => tab.getByRole("heading", { name, exact: true }).first().waitFor()
-  const fill = (label: string, text: string) => tab.getByLabel(label, { exact: true }).first().fill(text)
+  const go = (path: string) => story.go(path)
+  const press = (name: string) => story.press(name)
+  const heading = (name: string) => story.heading(name)
+  const fill = (label: string, text: string) => story.fill(label, text)
+  const memberToken = () => story.memberToken()
+  const newContext = () => story.browser.newContext({ viewport: { width: 1280, height: 800 } })
+  const open = (context: BrowserContext) => story.watched.open(context, `${story.program.url}/console`)
 
   test("an administrator signs in with the stand-in provider", async () => {
     await signIn(tab, "ada@example.com", attack)
@@ -90,7 +72,7 @@ describe.skipIf(chromiumMissing !== undefined)(title, () => {
   })
 
   test("explains why a call was denied, from the audit and for a token", async () => {
-    const denied = await fetch(`${program.url}/auth/apps`, {
+    const denied = await fetch(`${story.program.url}/auth/apps`, {
       headers: { authorization: `Bearer ${await memberToken()}` },
     })
     expect(denied.status).toBe(403)
@@ -112,9 +94,9 @@ describe.skipIf(chromiumMissing !== undefined)(title, () => {
   })
 
   test.runIf(isLong)("refuses to overwrite a concurrent change, and saves only the changed fields", async () => {
-    const person = await browser.newContext({ viewport: { width: 1280, height: 800 } })
+    const person = await newContext()
     person.setDefaultTimeout(30_000)
-    const page = await watched.open(person, `${program.url}/console`)
+    const page = await open(person)
     await page.getByLabel("Administer").selectOption("installation")
     await expect.poll(() => page.getByLabel("Administer").inputValue()).toBe("installation")
     await signIn(page, "grace@example.com", "Grace")
@@ -125,7 +107,7 @@ describe.skipIf(chromiumMissing !== undefined)(title, () => {
     await page.waitForURL(/\/apps\/app_/)
     const name = page.getByLabel("Name", { exact: true })
     await name.waitFor()
-    const other = await watched.open(person, page.url())
+    const other = await story.watched.open(person, page.url())
     await other.getByLabel("Name", { exact: true }).fill("Garden of others")
     await other.getByRole("button", { name: "Save" }).click()
     await other.getByText("Saved.").waitFor()
@@ -151,8 +133,8 @@ describe.skipIf(chromiumMissing !== undefined)(title, () => {
   })
 
   test.runIf(isLong)("revokes a session of the own account, after it asked", async () => {
-    const second = await browser.newContext()
-    const there = await watched.open(second, `${program.url}/console`)
+    const second = await newContext()
+    const there = await open(second)
     await signIn(there, "ada@example.com", "Ada")
     await there.getByRole("heading", { name: "Overview" }).waitFor()
     await go("/account")
@@ -170,8 +152,8 @@ describe.skipIf(chromiumMissing !== undefined)(title, () => {
   })
 
   test.runIf(isLong)("shows the sessions of a member, and revokes all after it has counted them", async () => {
-    const second = await browser.newContext()
-    const there = await watched.open(second, `${program.url}/console`)
+    const second = await newContext()
+    const there = await open(second)
     await signIn(there, "barbara@example.com", attack)
     await there.getByRole("heading", { name: "Overview" }).waitFor()
     await go("/people?find=barbara@example.com")
@@ -189,7 +171,7 @@ describe.skipIf(chromiumMissing !== undefined)(title, () => {
   test.runIf(isLong)(
     "draws sign-ins, denials by reason and tokens by grant, with their numbers as tables",
     async () => {
-      await fetch(`${program.url}/auth/apps`, { headers: { authorization: `Bearer ${await memberToken()}` } })
+      await fetch(`${story.program.url}/auth/apps`, { headers: { authorization: `Bearer ${await memberToken()}` } })
       await go("/activity")
       await tab.getByRole("img", { name: "Sign-ins" }).waitFor()
       await tab.getByRole("rowheader", { name: "MISSING_SCOPE", exact: false }).waitFor()
@@ -198,51 +180,26 @@ describe.skipIf(chromiumMissing !== undefined)(title, () => {
     },
   )
 
-  const screens = ["", "/people?find=ada@example.com", "/apps", "/services", "/delegations", "/audit", "/why", "/keys"]
-  const more = [
-    "/health",
-    "/activity",
-    "/account",
-    ...["members", "roles", "connections", "tenants"].map((one) => `/apps/${developmentAppId}/${one}`),
-  ]
-  test.each(isLong ? [...screens, ...more] : screens.slice(0, 1))(
-    "the screen %s passes axe in light and dark, and fits 360 pixels",
-    async (path) => {
-      await go(path)
-      await tab.getByRole("heading", { level: 1 }).waitFor()
-      await expect.poll(() => tab.locator(".signet-loading").count()).toBe(0)
-      // As the debugger does, which the page's policy does not concern.
-      await tab.evaluate(axe)
-      for (const colorScheme of ["light", "dark"] as const) {
-        await tab.emulateMedia({ colorScheme, reducedMotion: "reduce" })
-        expect([colorScheme, ...(await axeFindings(tab))]).toEqual([colorScheme])
-      }
-      await tab.setViewportSize({ width: 360, height: 740 })
-      expect(await tab.evaluate(() => document.documentElement.scrollWidth)).toBe(360)
-      await tab.setViewportSize({ width: 1280, height: 800 })
-    },
-  )
-
   test.runIf(isLong)(
     "a member without administrative scopes sees no administration, and the service refuses",
     async () => {
-      const person = await browser.newContext()
-      const page = await watched.open(person, `${program.url}/console`)
+      const person = await newContext()
+      const page = await open(person)
       await page.getByLabel("Sign in as").selectOption("member")
       await signIn(page, "mallory@example.com", "Mallory")
       await page.getByText("Your membership has no administrative scope").waitFor()
       expect(await page.getByRole("link", { name: "Audit" }).count()).toBe(0)
-      await page.goto(`${program.url}/console/audit`)
+      await page.goto(`${story.program.url}/console/audit`)
       await page.getByText("Your membership does not have the scope").waitFor()
       await person.close()
     },
   )
 
   test("no page reported a violation of its policy, an error, or a secret", async () => {
-    expect(watched.violations).toEqual([])
-    expect(watched.errors).toEqual([])
-    expect(watched.said.filter((text) => secretPattern.test(text))).toEqual([])
-    expect(watched.addresses.filter((address) => secretPattern.test(address))).toEqual([])
+    expect(story.watched.violations).toEqual([])
+    expect(story.watched.errors).toEqual([])
+    expect(story.watched.said.filter((text) => secretPattern.test(text))).toEqual([])
+    expect(story.watched.addresses.filter((address) => secretPattern.test(address))).toEqual([])
     const kept = await tab.evaluate(() => JSON.stringify([{ ...localStorage }, { ...sessionStorage }, document.cookie]))
     expect(kept).not.toMatch(secretPattern)
     expect(await tab.content()).not.toMatch(secretPattern)
@@ -252,39 +209,22 @@ describe.skipIf(chromiumMissing !== undefined)(title, () => {
       script.textContent = "document.title = 'ran'"
       document.head.append(script)
     })
-    await expect.poll(() => watched.violations.length).toBeGreaterThan(0)
+    await expect.poll(() => story.watched.violations.length).toBeGreaterThan(0)
     expect(await tab.title()).not.toBe("ran")
   })
 
   test("no other page can frame the console, and no script runs from elsewhere", async () => {
     for (const path of ["/console", "/console/chat", "/console/people/x"]) {
-      const { headers, status } = await fetch(program.url + path)
+      const { headers, status } = await fetch(story.program.url + path)
       const policy = headers.get("content-security-policy") ?? ""
       expect([path, status]).toEqual([path, 200])
       expect(policy).toContain("frame-ancestors 'none'")
       expect(policy).toMatch(/script-src 'self'( 'wasm-unsafe-eval')?;/)
       expect(policy).not.toContain("unsafe-inline")
     }
-    const missing = await fetch(`${program.url}/console/assets/..%2f..%2fpackage.json`)
+    const missing = await fetch(`${story.program.url}/console/assets/..%2f..%2fpackage.json`)
     expect(missing.status).toBe(404)
   })
-
-  /** An access token of a person without administrative scopes. */
-  async function memberToken(): Promise<string> {
-    const json = { "content-type": "application/json" }
-    const request = JSON.stringify({ email: "bob@example.com" })
-    const login = await fetch(`${program.url}/dev/idp-a/login-request`, {
-      method: "POST",
-      headers: json,
-      body: request,
-    })
-    const answer = await fetch(`${program.url}/auth/login/idp-a`, {
-      method: "POST",
-      headers: json,
-      body: await login.text(),
-    })
-    return ((await answer.json()) as { accessToken: string }).accessToken
-  }
 })
 
 test("the first page loads at most 160 KB, compressed", async () => {
@@ -296,53 +236,3 @@ test("the first page loads at most 160 KB, compressed", async () => {
   expect(bytes).toBeLessThan(160_000)
   expect(page).not.toMatch(/<script(?![^>]* src=)|style=|https?:/)
 })
-
-/** Signs in as an administrator, or as what the page has chosen. */
-async function signIn(page: Page, email: string, name: string): Promise<void> {
-  await page.getByRole("button", { name: "Sign in with Stand-in" }).click()
-  await page.waitForURL(/\/dev\/idp-a\/sign-in\//)
-  await page.fill("input[name=email]", email)
-  await page.fill("input[name=name]", name)
-  await page.click("button")
-  await page.waitForURL(/\/console/)
-}
-
-/** Collects what pages report: violations of the policy, errors, console output, addresses. */
-function watchPages() {
-  const found = { violations: [] as string[], errors: [] as string[], said: [] as string[], addresses: [] as string[] }
-  return {
-    ...found,
-    async open(context: BrowserContext, address: string): Promise<Page> {
-      const page = await context.newPage()
-      await page.addInitScript(() => {
-        addEventListener("securitypolicyviolation", (event) => console.error(`CSP ${event.violatedDirective}`))
-      })
-      page.on("console", (message) => {
-        const text = message.text()
-        found.said.push(text)
-        if (text.startsWith("CSP ") || text.includes("Content Security Policy")) found.violations.push(text)
-      })
-      page.on("pageerror", (error) => found.errors.push(error.message))
-      page.on("framenavigated", (frame) => found.addresses.push(frame.url()))
-      await page.goto(address)
-      return page
-    },
-  }
-}
-
-/** Serious and critical findings of axe-core for WCAG 2.2 AA. */
-async function axeFindings(page: Page): Promise<string[]> {
-  return page.evaluate(async () => {
-    const { axe } = globalThis as unknown as { axe: { run(options: object): Promise<{ violations: Finding[] }> } }
-    interface Finding {
-      readonly id: string
-      readonly impact: string
-      readonly nodes: readonly { readonly html: string }[]
-    }
-    const values = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]
-    const { violations } = await axe.run({ runOnly: { type: "tag", values } })
-    return violations
-      .filter(({ impact }) => impact === "serious" || impact === "critical")
-      .map(({ id, nodes }) => `${id}: ${nodes[0]?.html.slice(0, 160)}`)
-  })
-}

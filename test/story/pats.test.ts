@@ -318,6 +318,7 @@ describe("a garbled personal access token", () => {
           find: (question) => count(() => opened.store.clients.find(question)),
           countAndFind: (...asked) => count(() => opened.store.clients.countAndFind(...asked)),
         },
+        limitRefusals: opened.store.limitRefusals,
         refreshes: opened.store.refreshes,
         isReady: () => count(() => opened.store.isReady()),
       },

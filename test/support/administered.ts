@@ -23,6 +23,7 @@ export interface Ids {
   session_id: string
   principal_id: string
   provider_account_id: string
+  lockout_id: string
 }
 
 type Options = { headers: Record<string, string> }
@@ -54,6 +55,7 @@ export function noIds(random: () => Uint8Array): Ids {
     session_id: id("ses"),
     principal_id: id("prn"),
     provider_account_id: id("pac"),
+    lockout_id: Buffer.from(random()).toString("hex").padEnd(64, "0"),
   }
 }
 
@@ -90,6 +92,7 @@ export async function makeOneOfEach(clients: Clients, root: Options, where: Wher
     session_id: where.sessionId ?? "",
     principal_id: principalId,
     provider_account_id: where.providerAccountId,
+    lockout_id: "a".repeat(64),
   }
 }
 

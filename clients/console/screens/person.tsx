@@ -16,6 +16,7 @@ import { Card, Facts, Id, List, Page } from "../page.tsx"
 import { Link, useRoute } from "../router.tsx"
 import { t } from "../text/screens.ts"
 import { eventColumns } from "./audit-columns.tsx"
+import { DevicesOf } from "./devices-of.tsx"
 import { Grants } from "./grants/grants.tsx"
 import { PrincipalActions, ProviderAccountAction } from "./principal-actions.tsx"
 import { SessionsOf } from "./sessions-of.tsx"
@@ -39,6 +40,7 @@ export function Person(): ReactNode {
         </Card>
       )}
       {scopes.has("auth.members.read") && <SessionsOf principalId={principalId} />}
+      <DevicesOf principalId={principalId} />
       {scopes.has("auth.audit.read") && <Events principalId={principalId} />}
     </Page>
   )

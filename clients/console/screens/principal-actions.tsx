@@ -8,8 +8,11 @@ import {
 } from "@signet/proto/auth/v1/records"
 import { Confirm, Dialog, Failed, useAction, useService } from "@signet/react/core"
 import { type ReactNode, useState } from "react"
+import { useAccess } from "../access.tsx"
 import { changed } from "../ask.ts"
+import { Counted } from "../counted.tsx"
 import { Field } from "../page.tsx"
+import { t as counted } from "../text/counted.ts"
 import { t } from "../text/screens.ts"
 
 type Ask = "suspend" | "deactivate"
@@ -53,7 +56,7 @@ export function PrincipalActions({ principal: { id, status } }: { principal: Pri
       {asked && (
         <Confirm
           title={t.person.ask[asked].title}
-          about={t.person.ask[asked].about}
+          about={<SessionsEnd about={t.person.ask[asked].about} principalId={id} />}
           action={t.person[asked]}
           error={act.error}
           isPending={act.isPending}
@@ -131,7 +134,9 @@ export function ProviderAccountAction(props: { account: ProviderAccount; princip
       {isAsking && (
         <Confirm
           title={t.person.blockTitle}
-          about={t.person.blockAbout(account.email || account.subject)}
+          about={
+            <SessionsEnd about={t.person.blockAbout(account.email || account.subject)} principalId={principalId} />
+          }
           action={t.person.block}
           error={act.error}
           isPending={act.isPending}
@@ -141,4 +146,15 @@ export function ProviderAccountAction(props: { account: ProviderAccount; princip
       )}
     </>
   )
+}
+
+/** What an action ends, with the person's sessions in the app. */
+function SessionsEnd({ about, principalId }: { about: string; principalId: string }): ReactNode {
+  const admin = useService(AppAuthService)
+  const { appId } = useAccess()
+  const count = async (signal: AbortSignal) => {
+    const page = await admin.listPrincipalSessions({ appId, principalId, pageSize: 200 }, { signal })
+    return counted.sessions(page.sessions.length, page.nextPageToken !== "")
+  }
+  return <Counted about={about} of={["sessions", appId, principalId]} count={count} />
 }

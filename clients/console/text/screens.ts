@@ -32,7 +32,7 @@ export const t = {
     accounts: "Provider accounts",
     memberships: "Memberships",
     grants: "Grants",
-    sessions: "Sessions and devices",
+    sessions: "Sessions",
     events: "What happened",
     allEvents: "All events",
     installationOnly:

@@ -85,3 +85,9 @@ describe("an invitation with a scope of this service remains valid for", () => {
     expect(mayStillGrant(other, inviter([], { principal: undefined }), "auth")).toBe(true)
   })
 })
+
+test("an inviter who may remove members may grant the scopes for their devices, and another may not", () => {
+  const devices = { ...invitation, scopes: ["messaging.devices.write"] }
+  expect(mayStillGrant(devices, inviter([holding]), "auth")).toBe(true)
+  expect(mayStillGrant(devices, inviter([ofApp]), "auth")).toBe(false)
+})

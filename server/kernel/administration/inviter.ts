@@ -5,7 +5,7 @@ import { scopesHeld } from "../authz/scopes.ts"
 import type { ServiceAccount } from "../machine/records.ts"
 import type { App, Membership, Principal } from "../records.ts"
 import type { Invitation } from "./records.ts"
-import { isOwnKey } from "./scopes.ts"
+import { isOwnKey, mayAdd } from "./scopes.ts"
 
 /** Memberships of the inviter in one app. */
 interface InviterIn {
@@ -35,7 +35,7 @@ export function mayStillGrant(invitation: Invitation, inviter: Inviter, authAudi
   if (own.length === 0) return true
   if (inviter.principal?.status !== "ACTIVE") return false
   const held = new Set(inviter.in.flatMap((there) => heldIn(there, invitation, inviter.account, authAudience)))
-  return own.every((key) => held.has(key))
+  return own.every((key) => mayAdd(key, held))
 }
 
 function heldIn(

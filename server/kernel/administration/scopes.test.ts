@@ -62,3 +62,10 @@ describe("the scopes of a member", () => {
     expect(memberScopesProblem(app, scopes, { before, held: new Set(held) })?.reason).toBe(expected)
   })
 })
+
+test("a caller who may remove members may add the scopes for their devices, and another may not", () => {
+  const app = { scopes: [scope("messaging.devices.read")] }
+  const problem = (held: readonly string[]) =>
+    memberScopesProblem(app, ["messaging.devices.read"], { before: [], held: new Set(held) })?.reason
+  expect([problem(["auth.members.write"]), problem(["auth.members.read"])]).toEqual([undefined, "SCOPE_NOT_GRANTED"])
+})

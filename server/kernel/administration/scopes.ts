@@ -1,5 +1,5 @@
 // Rules for scopes. Scopes that begin with "auth." belong to this service and allow administration, so an app cannot
-// grant them by itself. The same holds for the scope that exports and erases an app's messaging data.
+// grant them by itself. The same holds for scopes that export an app's messaging data or revoke people's devices.
 import type { App, AppScope } from "../records.ts"
 import { invalid, type Problem } from "./problem.ts"
 
@@ -7,11 +7,14 @@ const isOfAuth = (key: string): boolean => key.startsWith("auth.")
 
 export const transferScope = "messaging.transfer"
 
-export const isOwnKey = (key: string): boolean => isOfAuth(key) || key === transferScope
+/** Scopes that list and revoke other people's devices. They are of the messaging audience. */
+export const deviceScopes: readonly string[] = ["messaging.devices.read", "messaging.devices.write"]
+
+export const isOwnKey = (key: string): boolean => isOfAuth(key) || key === transferScope || deviceScopes.includes(key)
 
 /** Administration scopes. A membership alone never grants one. */
 const administrative =
-  /^auth\.(apps|tenants|members|roles|grants|principals|identities|permissions|service_accounts|delegation|audit)\.|^messaging\.transfer$/
+  /^auth\.(apps|tenants|members|roles|grants|principals|identities|permissions|service_accounts|delegation|audit)\.|^messaging\.(transfer$|devices\.)/
 
 /** Every administration scope, for administrators who get all of them. */
 export const administrationScopes: readonly string[] = [
@@ -69,6 +72,13 @@ const ownScopes = (scopes: readonly AppScope[]): string =>
     .join()
 
 /**
+ * True if a holder of these scopes of this service may grant the scope. A token for this service names no scope of the
+ * messaging audience. A caller who may remove members, and with them their devices, may also grant the device scopes.
+ */
+export const mayAdd = (key: string, held: ReadonlySet<string>): boolean =>
+  held.has(key) || (deviceScopes.includes(key) && held.has("auth.members.write"))
+
+/**
  * Returns why a membership or an invitation cannot name these scopes; undefined if it can. They must be scopes of the
  * app, and a caller may add one of this service's own scopes only if the caller's token holds it. Scopes that were
  * there before may stay.
@@ -84,6 +94,6 @@ export function memberScopesProblem(
   const added = scopes.filter((key) => !grounds.before.includes(key))
   const known = new Set(app.scopes.map(({ key }) => key))
   if (!added.every((key) => known.has(key))) return invalid(field, "a scope does not exist in the app")
-  if (!added.every((key) => !isOwnKey(key) || grounds.held.has(key))) return { reason: "SCOPE_NOT_GRANTED", field }
+  if (!added.every((key) => !isOwnKey(key) || mayAdd(key, grounds.held))) return { reason: "SCOPE_NOT_GRANTED", field }
   return undefined
 }

@@ -79,6 +79,7 @@ export type AuditKind =
   | "role.archived"
   | "grant.created"
   | "grant.revoked"
+  | "ratelimit.lifted"
   | "principal.locked"
   | "principal.unlocked"
   | "principal.lock_expired"

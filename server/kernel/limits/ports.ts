@@ -1,4 +1,5 @@
 // Store interface of rate limits. Keys are keyed hashes, so a copy of the table names no subject.
+import type { PrincipalId } from "../ids.ts"
 import type { LockoutPolicy, Window } from "./policy.ts"
 
 /** One call to count against one window. */
@@ -42,4 +43,30 @@ export interface LimitCounts {
    * @returns When the existing lock ends; null if the failure was counted.
    */
   fail(key: Uint8Array, policy: LockoutPolicy, nowMs: number): Promise<number | null>
+}
+
+/** A rate limit or lock that has refused a call. */
+export interface LimitRefusal {
+  /** The key of the bucket or lock. */
+  readonly key: Uint8Array
+  readonly kind: "RATE_LIMIT" | "LOCK"
+  readonly name: string
+  /** The caller's network without its last part; null if it is unknown. */
+  readonly network: string | null
+  readonly principalId: PrincipalId | null
+  readonly refusedAtMs: number
+  /** When the bucket is full again, or the lock ends. */
+  readonly untilMs: number
+}
+
+export interface LimitRefusals {
+  /** Stores the refusal. For a key that is in force, only the end changes. */
+  note(refusal: LimitRefusal): Promise<void>
+  /** The refusals in force, latest end first. */
+  list(
+    nowMs: number,
+    page: { readonly size: number; readonly before: Pick<LimitRefusal, "key" | "untilMs"> | null },
+  ): Promise<readonly LimitRefusal[]>
+  /** Deletes the refusal with its count and lock. @returns Undefined if it is not in force. */
+  lift(key: Uint8Array, nowMs: number): Promise<LimitRefusal | undefined>
 }

@@ -203,6 +203,11 @@ export interface Principals {
   lockUntil(id: PrincipalId, lock: PrincipalLock, nowMs: number): Promise<boolean>
   /** LOCKED becomes ACTIVE; sessions and credentials continue. */
   unlock(id: PrincipalId, nowMs: number): Promise<boolean>
+  /** LOCKED principals, latest expiry first. */
+  listLocked(page: {
+    readonly size: number
+    readonly before: { readonly expiresAtMs: number; readonly id: PrincipalId } | null
+  }): Promise<readonly Principal[]>
   /** LOCKED principals whose lock has expired, oldest first. */
   listDueUnlocks(nowMs: number, limit: number): Promise<readonly PrincipalId[]>
   /** DEACTIVATED becomes ACTIVE within reactivationMs. Revoked credentials stay revoked. */

@@ -18,7 +18,12 @@ export interface CredentialAuthority {
    * @param request The SignedBytesV1 that the device signed. A remote authority reads key and flags from it.
    */
   issueCredential(of: CredentialFacts, request: Uint8Array): Promise<Signed>
-  /** Signs a DeviceListBodyV1 of these entries. */
+  /**
+   * Signs a DeviceListBodyV1 of these entries.
+   *
+   * @param of.previous The newest list, if the caller is an administrator who revokes another user's devices. Only a
+   *   remote authority reads it.
+   */
   signDeviceList(of: {
     place: Place
     userId: PrincipalId
@@ -26,6 +31,7 @@ export interface CredentialAuthority {
     previousHash: Uint8Array | null
     entries: readonly Pick<MessagingDevice, "id" | "credentialHash" | "status" | "changedAtMs">[]
     issuedAtMs: number
+    previous?: Uint8Array
   }): Promise<SignedDeviceList>
   /**
    * Signs a MembershipProofBodyV1, valid for 300 seconds. `decideMembership` made the decision.

@@ -5,6 +5,7 @@ import { apps } from "./apps.ts"
 import { contexts } from "./contexts.ts"
 import { grants } from "./grants.ts"
 import { invitations } from "./invitations.ts"
+import { limits } from "./limits.ts"
 import { memberships } from "./memberships.ts"
 import { permissions } from "./permissions.ts"
 import { principalSessions } from "./principal-sessions.ts"
@@ -27,6 +28,7 @@ export function appAuthService(deps: Deps): ServiceImpl<typeof AppAuthService> {
     ...grants(deps),
     ...principals(deps),
     ...principalSessions(deps),
+    ...limits(deps),
     ...users(deps),
   }
 }

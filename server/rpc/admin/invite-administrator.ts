@@ -1,9 +1,11 @@
 // Invites administrators in the development profile. No call reaches this code.
+import { deviceScopes } from "@signet/kernel/administration/scopes"
 import { type AppId, newId, type PrincipalId } from "@signet/kernel/ids"
 import { buildOpaque } from "@signet/kernel/token/opaque"
 import { ownEvent } from "../audit/audit.ts"
 import { type CreateDeps, insertPerson, installation, scopes } from "./create-administrator.ts"
 
+const granted = [...scopes, ...deviceScopes]
 const hourMs = 3_600_000
 const route = "admin invite"
 
@@ -35,7 +37,7 @@ export function createAdministratorInvitations(
       await tx.invitations.insert({
         ...{ id, appId: app.id, tenantId: null, contextId: null, principalId: null },
         codeHash: deps.secrets.hash("invitation", code),
-        scopes: app.scopes.map(({ key }) => key).filter((key) => scopes.includes(key)),
+        scopes: app.scopes.map(({ key }) => key).filter((key) => granted.includes(key)),
         invitedBy: inviter,
         status: "PENDING",
         createdAtMs: nowMs,

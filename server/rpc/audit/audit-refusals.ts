@@ -1,11 +1,13 @@
 import type { Interceptor, StreamRequest, UnaryRequest } from "@connectrpc/connect"
 import { kAuth } from "@signet/guard/connect"
+import type { AuditEvent } from "@signet/kernel/audit/event"
 import { Refused } from "@signet/kernel/errors"
+import type { LimitRefusal } from "@signet/kernel/limits/ports"
 import type { Clock, Random } from "@signet/kernel/ports"
 import { kCall } from "../../serving/call/call.ts"
 import { auditEvent } from "./audit.ts"
 import { callerFacts } from "./denials.ts"
-import { causeOf, type RefusalAudit } from "./refusals.ts"
+import { causeOf, type InForce, type RefusalAudit } from "./refusals.ts"
 
 /**
  * Records refused calls for which the handler declared an audit cause (see `audited`). It runs just inside the
@@ -15,15 +17,18 @@ export function auditRefusals(deps: {
   readonly refusals: RefusalAudit
   readonly clock: Clock
   readonly random: Random
+  /** Stores a limit or lock in force, for administrators. Never throws. */
+  readonly note?: (refusal: LimitRefusal) => Promise<unknown>
 }): Interceptor {
   async function record(req: UnaryRequest | StreamRequest, thrown: unknown): Promise<void> {
     const cause = thrown instanceof Refused ? causeOf(thrown) : undefined
     if (cause === undefined || !(thrown instanceof Refused)) return
-    const { once, ...facts } = cause
+    const { once, inForce, ...facts } = cause
     const call = { service: req.service, method: req.method, values: req.contextValues }
     const caller = callerFacts(req.contextValues.get(kAuth) ?? undefined)
     const event = auditEvent(deps, call, deps.clock.nowMs(), { ...caller, reason: thrown.reason, ...facts })
     await deps.refusals.record(event, { network: req.contextValues.get(kCall).network, once })
+    if (inForce !== undefined) await deps.note?.(refusalOf(event, inForce))
   }
 
   async function* followed<T>(req: StreamRequest, messages: AsyncIterable<T>): AsyncGenerator<T> {
@@ -45,3 +50,17 @@ export function auditRefusals(deps: {
     }
   }
 }
+
+/** What the event names, and no more. */
+const refusalOf = (
+  { kind, target, actorPrincipalId, occurredAtMs, request }: AuditEvent,
+  { key, untilMs }: InForce,
+): LimitRefusal => ({
+  key,
+  kind: kind === "ratelimit.locked_out" ? "LOCK" : "RATE_LIMIT",
+  name: target?.id ?? "",
+  network: request.ipTruncated,
+  principalId: actorPrincipalId,
+  refusedAtMs: occurredAtMs,
+  untilMs,
+})

@@ -2,6 +2,7 @@
 import type { AuditEvent } from "@signet/kernel/audit/event"
 import type { Refused } from "@signet/kernel/errors"
 import { type AuditBudget, createAuditBudget, type Excess, type Share } from "@signet/kernel/limits/audit-budget"
+import type { LimitRefusal } from "@signet/kernel/limits/ports"
 import type { Clock, Random, Store } from "@signet/kernel/ports"
 import { type Facts, ownEvent } from "./audit.ts"
 
@@ -13,10 +14,15 @@ export const appendTo =
       for (const event of events) await tx.audit.append(event)
     })
 
+/** The bucket or lock of a refusal, and when it ends. */
+export type InForce = Pick<LimitRefusal, "key" | "untilMs">
+
 /** The facts that the audit records about a refusal. */
 interface Cause extends Facts {
   /** Key of the limit or lock that refuses. It is recorded once in a window, however many calls it refuses. */
   readonly once?: string
+  /** Set if the store was asked, so that one statement notes what refuses the following calls too. */
+  readonly inForce?: InForce
 }
 
 const causes = new WeakMap<Refused, Cause>()

@@ -1,5 +1,6 @@
 // Verifies the access token of the user on whose behalf a backend calls, as if the user had called here.
 import type { HandlerContext } from "@connectrpc/connect"
+import { reachMismatch } from "@signet/kernel/authz/admin-reach"
 import type { AuthContext } from "@signet/kernel/authz/context"
 import type { Requirement } from "@signet/kernel/authz/requirement"
 import { type Reason, Refused } from "@signet/kernel/errors"
@@ -18,13 +19,15 @@ export interface Caller {
   readonly permVer: number
 }
 
-const mayWrite: Requirement = {
+type Scope = "messaging.write" | "messaging.devices.write"
+
+const requires = (scope: Scope): Requirement => ({
   is: "allOf",
   of: [
     { is: "kinds", of: ["USER"] },
-    { is: "scope", scope: "messaging.write" },
+    { is: "scope", scope },
   ],
-}
+})
 
 /**
  * The user behind the call, at this place. The call counts against the user's limits.
@@ -38,15 +41,34 @@ export async function callerBehind(
   token: string,
   place: Place,
 ): Promise<Caller> {
-  const { callers } = deps
-  const who = await callers.authenticate(`Bearer ${token}`)
-  const decision = await callers.authorize(who, mayWrite, {})
-  if (!decision.allow) throw refusedCaller(decision.reason)
-  const { context } = decision
-  if (context === undefined) throw refusedCaller("NO_CREDENTIAL")
-  const caller = callerIn(context, place)
+  const caller = callerIn(await contextOf(deps, token, "messaging.write"), place)
   await countUser(deps, handler, caller.userId)
   return caller
+}
+
+/**
+ * As `callerBehind`, for an administrator who revokes devices of other users at the place.
+ *
+ * @throws as `callerBehind`
+ */
+export async function requireAdministrator(
+  deps: AuthorityDeps,
+  handler: HandlerContext,
+  token: string,
+  place: Place,
+): Promise<void> {
+  const context = await contextOf(deps, token, "messaging.devices.write")
+  if (context.sessionId === null) throw refusedCaller("PRINCIPAL_KIND_NOT_ALLOWED")
+  if (reachMismatch(context, false, { ...place, contextId: null }) !== undefined) throw notTheCallers("place")
+  await countUser(deps, handler, context.principal.id)
+}
+
+async function contextOf({ callers }: AuthorityDeps, token: string, scope: Scope): Promise<AuthContext> {
+  const who = await callers.authenticate(`Bearer ${token}`)
+  const decision = await callers.authorize(who, requires(scope), {})
+  if (!decision.allow) throw refusedCaller(decision.reason)
+  if (decision.context === undefined) throw refusedCaller("NO_CREDENTIAL")
+  return decision.context
 }
 
 function callerIn(context: AuthContext, place: Place): Caller {

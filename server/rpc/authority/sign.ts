@@ -19,9 +19,10 @@ import {
 } from "@signet/proto/authority/v1/authority_service"
 import { earlyMs, flagsOf, openDeviceRequest } from "../messaging/device/device-credential.ts"
 import { invalid, notTheCallers, servedPlace } from "./backend.ts"
-import { callerBehind, deviceBehind } from "./caller.ts"
+import { callerBehind, deviceBehind, requireAdministrator } from "./caller.ts"
 import type { AuthorityDeps } from "./deps.ts"
-import { checkRequester } from "./requester.ts"
+import { requireOnlyRevocations } from "./only-revocations.ts"
+import { checkRequester, openList } from "./requester.ts"
 
 export async function issueCredential(
   deps: AuthorityDeps,
@@ -62,7 +63,10 @@ export async function signDeviceList(
   const userId = idIn("prn", request.userId, "user_id")
   const active = request.entries.filter(({ status }) => status === ListedDevice_Status.ACTIVE)
   if (request.callerToken === "") await requireGone(deps, { userId, place }, active.length)
-  else if ((await callerBehind(deps, context, request.callerToken, place)).userId !== userId)
+  else if (request.previousList.length > 0) {
+    await requireAdministrator(deps, context, request.callerToken, place)
+    requireOnlyRevocations(openList(deps, { userId, place }, request.previousList), request)
+  } else if ((await callerBehind(deps, context, request.callerToken, place)).userId !== userId)
     throw notTheCallers("user_id")
   if (active.length > maxCount.devicesPerUser) throw invalid("entries")
   const list = {

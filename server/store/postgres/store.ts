@@ -19,6 +19,7 @@ import { identities } from "./identity/identities.ts"
 import { magicLinks } from "./identity/magic-links.ts"
 import { passwordHolds } from "./identity/password-holds.ts"
 import { people } from "./identity/people.ts"
+import { limitRefusals } from "./limits/limit-refusals.ts"
 import { limitCounts } from "./limits/limits.ts"
 import { clientCalls } from "./machine/client-calls.ts"
 import { envelopeKeys } from "./machine/envelope-keys.ts"
@@ -59,6 +60,7 @@ export function createStore(db: Database, options: StoreOptions): Store {
       giveBack: (...of) => retried(() => limits.giveBack(...of)),
       fail: (...of) => retried(() => limits.fail(...of)),
     },
+    limitRefusals: { note: (refusal) => retried(() => limitRefusals(db).note(refusal)) },
 
     clients: clientCalls(db, transactions),
     refreshes: refreshCalls(db, transactions),
@@ -82,6 +84,7 @@ export function createStore(db: Database, options: StoreOptions): Store {
             principals: principals(trx),
             authorities: { ...authorities(trx), findOf: findHeldAuthority(trx) },
             limits: limitCounts(trx),
+            limitRefusals: limitRefusals(trx),
             audit,
             administration: appAdministration(trx),
             places: places(trx),

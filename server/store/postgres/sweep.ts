@@ -24,7 +24,7 @@ interface Swept {
   assertionUses: number
   pats: number
   secrets: number
-  /** Full buckets and expired lockouts. */
+  /** Full buckets, expired lockouts, and refusals by either. */
   limits: number
 }
 
@@ -67,6 +67,9 @@ const deleteFullBuckets = `delete from rate_limit where key in (
 const deleteForgottenLocks = `delete from lockout where key in (
   select key from lockout where forgotten_at_us <= $1::bigint limit ${batch} for update skip locked)`
 
+const deleteEndedRefusals = `delete from limit_refusal where key in (
+  select key from limit_refusal where until_us <= $1::bigint order by until_us limit ${batch} for update skip locked)`
+
 /**
  * Deletes expired records. Several processes may sweep at once; one sweep every few minutes is enough.
  *
@@ -88,7 +91,8 @@ export async function sweep(db: Database, nowMs: number): Promise<Swept> {
     secrets: await inBatches(db, deleteExpired("service_secret"), kept),
     limits:
       (await inBatches(db, deleteFullBuckets, nowMs * 1_000)) +
-      (await inBatches(db, deleteForgottenLocks, nowMs * 1_000)),
+      (await inBatches(db, deleteForgottenLocks, nowMs * 1_000)) +
+      (await inBatches(db, deleteEndedRefusals, nowMs * 1_000)),
   }
 }
 

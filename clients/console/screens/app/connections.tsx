@@ -6,6 +6,7 @@ import { type ReactNode, useState } from "react"
 import { useAccess } from "../../access.tsx"
 import { changed, useList } from "../../ask.ts"
 import { Id, List } from "../../page.tsx"
+import { t as counted } from "../../text/counted.ts"
 import { t } from "../../text/screens.ts"
 import { NewConnection } from "./new-connection.tsx"
 
@@ -27,6 +28,8 @@ export function Connections({ appId }: { appId: string }): ReactNode {
     setDisabling(undefined)
     await changed("connections", appId)
   })
+  const othersOf = ({ id }: ProviderClient) =>
+    list.items.filter((one) => one.status === Is.ACTIVE && one.id !== id).length
   const nameOf = (one: ProviderClient) => one.displayName || one.connection || enumName(Provider, one.provider)
   return (
     <>
@@ -80,7 +83,12 @@ export function Connections({ appId }: { appId: string }): ReactNode {
       {disabling && (
         <Confirm
           title={t.connection.disableTitle(nameOf(disabling))}
-          about={t.connection.disableAbout}
+          about={
+            <>
+              <p>{t.connection.disableAbout}</p>
+              <p>{counted.otherConnections(othersOf(disabling))}</p>
+            </>
+          }
           action={t.connection.disable}
           error={act.error}
           isPending={act.isPending}

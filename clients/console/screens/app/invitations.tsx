@@ -1,10 +1,11 @@
 import { AppAuthService } from "@signet/proto/auth/v1/app_auth_service"
-import { Invitation_Status as Is } from "@signet/proto/auth/v1/memberships"
-import { enumName, Failed, Status, Time, useAction, useService } from "@signet/react/core"
-import type { ReactNode } from "react"
+import { type Invitation, Invitation_Status as Is } from "@signet/proto/auth/v1/memberships"
+import { Confirm, enumName, Status, Time, useAction, useService } from "@signet/react/core"
+import { type ReactNode, useState } from "react"
 import { useAccess } from "../../access.tsx"
 import { changed, useList } from "../../ask.ts"
 import { Id, List } from "../../page.tsx"
+import { t as counted } from "../../text/counted.ts"
 import { t } from "../../text/screens.ts"
 
 export function Invitations({ appId }: { appId: string }): ReactNode {
@@ -14,13 +15,14 @@ export function Invitations({ appId }: { appId: string }): ReactNode {
     const page = await admin.listInvitations({ appId, pageToken, pageSize: 50 }, { signal })
     return { items: page.invitations, nextPageToken: page.nextPageToken }
   })
-  const revoke = useAction(async (invitationId: string) => {
+  const [revoking, setRevoking] = useState<Invitation>()
+  const revoke = useAction(async ({ id: invitationId }: Invitation) => {
     await admin.revokeInvitation({ appId, invitationId })
+    setRevoking(undefined)
     await changed("invitations", appId)
   })
   return (
     <>
-      <Failed error={revoke.error} />
       <List
         list={list}
         keyOf={({ id }) => id}
@@ -33,21 +35,30 @@ export function Invitations({ appId }: { appId: string }): ReactNode {
           { head: t.invitation.expires, cell: ({ expiresAt }) => <Time at={expiresAt} /> },
           {
             head: "",
-            cell: ({ id, status }) =>
-              status === Is.PENDING &&
+            cell: (one) =>
+              one.status === Is.PENDING &&
               scopes.has("auth.members.write") && (
-                <button
-                  type="button"
-                  className="signet-button"
-                  disabled={revoke.isPending}
-                  onClick={() => revoke.run(id)}
-                >
+                <button type="button" className="signet-button" onClick={() => setRevoking(one)}>
                   {t.invitation.revoke}
                 </button>
               ),
           },
         ]}
       />
+      {revoking && (
+        <Confirm
+          title={counted.invitationTitle}
+          about={counted.invitation(revoking.id)}
+          action={t.invitation.revoke}
+          error={revoke.error}
+          isPending={revoke.isPending}
+          onConfirm={() => revoke.run(revoking)}
+          onClose={() => {
+            revoke.clear()
+            setRevoking(undefined)
+          }}
+        />
+      )}
     </>
   )
 }

@@ -29,7 +29,7 @@ export function signing(call: CallAuth, issuerKeySet: CredentialAuthority["issue
       return { bytes: credential, hash: hash("device-credential", credential) }
     },
 
-    async signDeviceList({ place, userId, version, previousHash, entries, issuedAtMs }) {
+    async signDeviceList({ place, userId, version, previousHash, entries, issuedAtMs, previous }) {
       const { deviceList } = await call(AuthorityService.method.signDeviceList, {
         // Nobody calls on behalf of a removed user.
         callerToken: callerToken() ?? "",
@@ -44,6 +44,7 @@ export function signing(call: CallAuth, issuerKeySet: CredentialAuthority["issue
           changedAt: timestampFromMs(changedAtMs),
         })),
         issuedAt: timestampFromMs(issuedAtMs),
+        previousList: previous ?? new Uint8Array(),
       })
       return { version, bytes: deviceList, hash: hash("device-list", deviceList) }
     },

@@ -18,6 +18,8 @@ export interface Known {
 
 /** The change of the known devices. */
 export interface Change {
+  /** An administrator who revokes devices of another user; by default the user, or nobody for a user who has left. */
+  readonly by?: "administrator"
   readonly changed: readonly MessagingDevice[]
   readonly bind: { readonly sessionId: SessionId; readonly deviceId: DeviceId } | null
   readonly audit: readonly AuditEvent[]
@@ -48,7 +50,7 @@ export async function changeDevices(
   { store, authority, wakeups }: Deps,
   of: { userId: PrincipalId; place: Place },
   known: Known,
-  { changed, bind, audit }: Change,
+  { by, changed, bind, audit }: Change,
   nowMs: number,
 ): Promise<SignedDeviceList | "lost"> {
   const { userId, place } = of
@@ -59,6 +61,7 @@ export async function changeDevices(
     ...nextList(known.newest),
     entries: listEntries([...changed, ...known.devices.filter(({ id }) => !ids.has(id))]),
     issuedAtMs: nowMs,
+    ...(by === "administrator" && known.newest !== undefined && { previous: known.newest.bytes }),
   })
   const revoked = changed.filter(({ status }) => status === "REVOKED").map(({ id }) => id)
   const written = await store.devices.change({ userId, place, devices: changed, list, bind, revoked, nowMs, audit })

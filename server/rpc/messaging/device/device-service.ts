@@ -1,21 +1,22 @@
 import type { ServiceImpl } from "@connectrpc/connect"
 import { Refused } from "@signet/kernel/errors"
-import { type DeviceId, type PrincipalId, parseId } from "@signet/kernel/ids"
-import type { MessagingDevice, Place } from "@signet/kernel/messaging/records"
+import { type PrincipalId, parseId } from "@signet/kernel/ids"
+import type { Place } from "@signet/kernel/messaging/records"
 import type { DeviceService } from "@signet/proto/messaging/v1/device_service"
 import { sessionIdOf, userOf } from "../../../serving/call/call.ts"
 import { deviceOf } from "../../../serving/call/calling-device.ts"
-import { pageAsked, pageFound } from "../../page.ts"
 import { counted } from "../counted.ts"
 import type { MessagingDeps } from "../deps.ts"
 import { usersAt } from "../people.ts"
 import { callerAt } from "../place.ts"
 import { changeDevices, deviceEvent, revokedDevice, untilDone } from "./device-change.ts"
 import { openDeviceRequest } from "./device-credential.ts"
+import { devicesFound } from "./device-page.ts"
 import { deviceShape } from "./device-shape.ts"
 import { register } from "./register.ts"
 import { renew } from "./renew.ts"
 import { carryOutNow } from "./revocation-effects.ts"
+import { userDevices } from "./user-devices.ts"
 
 const defaultLists = 10
 
@@ -69,12 +70,12 @@ export function deviceService(deps: MessagingDeps): ServiceImpl<typeof DeviceSer
       const { userId: callerId, place } = callerAt(context)
       const userId = await whoseDevices(deps, callerId, place, request.userId)
       const filter = ["devices", userId, place.appId, place.tenantId ?? ""]
-      const { size, before } = pageAsked(deps.secrets, "dev", filter, request)
       const { devices } = await deps.store.devices.ofUser(userId, place)
-      const found = devices.filter((device) => before === null || isOlder(device, before)).slice(0, size)
-      const { page, nextPageToken } = pageFound(deps.secrets, filter, request, found)
+      const { page, nextPageToken } = devicesFound(deps, filter, request, devices)
       return { devices: page.map((device) => deviceShape(device, callerId)), nextPageToken }
     },
+
+    ...userDevices(deps),
 
     async listDeviceLists(request, context) {
       const { userId: callerId, place } = callerAt(context)
@@ -107,7 +108,3 @@ async function whoseDevices(
   if (userId === undefined) throw new Refused("RESOURCE_UNRESOLVED")
   return userId
 }
-
-/** Newest first; devices of the same age by id. */
-const isOlder = (device: MessagingDevice, than: { createdAtMs: number; id: DeviceId }): boolean =>
-  device.createdAtMs < than.createdAtMs || (device.createdAtMs === than.createdAtMs && device.id < than.id)

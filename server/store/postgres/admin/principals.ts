@@ -75,6 +75,16 @@ export function principals(db: Database): Principals {
       return changed.length === 1 && comeBack(db, id, nowMs)
     },
 
+    async listLocked({ size, before }) {
+      let query = db.selectFrom("principal").select(principalColumns).where("lock_expires_at", "is not", null)
+      if (before !== null) {
+        const { expiresAtMs, id } = before
+        query = query.where(({ eb }) => eb(eb.refTuple("lock_expires_at", "id"), "<", eb.tuple(at(expiresAtMs), id)))
+      }
+      const rows = await query.orderBy("lock_expires_at", "desc").orderBy("id", "desc").limit(size).execute()
+      return rows.map(principalFromRow)
+    },
+
     async listDueUnlocks(nowMs, limit) {
       const query = db.selectFrom("principal").select("id").where("lock_expires_at", "<=", at(nowMs))
       const rows = await query.orderBy("lock_expires_at").limit(limit).execute()

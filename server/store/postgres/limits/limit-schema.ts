@@ -1,8 +1,21 @@
-// The kysely types of the tables in 0003_limits.sql. Times are microseconds since the Unix epoch.
+import type { PrincipalId } from "@signet/kernel/ids"
+
+// The kysely types of the tables in 0003_limits.sql and 0035_limit_refusals.sql. Times are microseconds since the Unix epoch.
 
 export interface LimitTables {
   rate_limit: RateLimitTable
   lockout: LockoutTable
+  limit_refusal: LimitRefusalTable
+}
+
+export interface LimitRefusalTable {
+  key: Uint8Array
+  kind: "RATE_LIMIT" | "LOCK"
+  name: string
+  network: string | null
+  principal_id: PrincipalId | null
+  refused_at_us: number
+  until_us: number
 }
 
 /** A bucket, and the result of its last call. */

@@ -15,7 +15,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file signet/messaging/v1/device_service.proto.
  */
 export const file_signet_messaging_v1_device_service: GenFile = /*@__PURE__*/
-  fileDesc("CihzaWduZXQvbWVzc2FnaW5nL3YxL2RldmljZV9zZXJ2aWNlLnByb3RvEhNzaWduZXQubWVzc2FnaW5nLnYxIjsKFVJlZ2lzdGVyRGV2aWNlUmVxdWVzdBIiCg5kZXZpY2VfcmVxdWVzdBgBIAEoDEIKukgHegUQARiABCJwChZSZWdpc3RlckRldmljZVJlc3BvbnNlEisKBmRldmljZRgBIAEoCzIbLnNpZ25ldC5tZXNzYWdpbmcudjEuRGV2aWNlEhMKC2RldmljZV9saXN0GAIgASgMEhQKDG11c3RfcmVmcmVzaBgDIAEoCCJ5ChZSZW5ld0NyZWRlbnRpYWxSZXF1ZXN0EjsKCWRldmljZV9pZBgBIAEoCUIoukglciMyIV5kZXZfWzAtN11bMC05YS1oamttbnAtdHYtel17MjV9JBIiCg5kZXZpY2VfcmVxdWVzdBgCIAEoDEIKukgHegUQARiABCJbChdSZW5ld0NyZWRlbnRpYWxSZXNwb25zZRIrCgZkZXZpY2UYASABKAsyGy5zaWduZXQubWVzc2FnaW5nLnYxLkRldmljZRITCgtkZXZpY2VfbGlzdBgCIAEoDCJSChNSZXZva2VEZXZpY2VSZXF1ZXN0EjsKCWRldmljZV9pZBgBIAEoCUIoukglciMyIV5kZXZfWzAtN11bMC05YS1oamttbnAtdHYtel17MjV9JCIrChRSZXZva2VEZXZpY2VSZXNwb25zZRITCgtkZXZpY2VfbGlzdBgBIAEoDCKNAQoSTGlzdERldmljZXNSZXF1ZXN0EhsKCXBhZ2Vfc2l6ZRgBIAEoDUIIukgFKgMYyAESHAoKcGFnZV90b2tlbhgCIAEoCUIIukgFcgMYgAQSPAoHdXNlcl9pZBgDIAEoCUIrukgociYyJF4ocHJuX1swLTddWzAtOWEtaGprbW5wLXR2LXpdezI1fSk/JCJcChNMaXN0RGV2aWNlc1Jlc3BvbnNlEiwKB2RldmljZXMYASADKAsyGy5zaWduZXQubWVzc2FnaW5nLnYxLkRldmljZRIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkikgEKFkxpc3REZXZpY2VMaXN0c1JlcXVlc3QSPAoHdXNlcl9pZBgBIAEoCUIrukgociYyJF4ocHJuX1swLTddWzAtOWEtaGprbW5wLXR2LXpdezI1fSk/JBIiCg1hZnRlcl92ZXJzaW9uGAIgASgEQgu6SAgyBhj/////DxIWCgVsaW1pdBgDIAEoDUIHukgEKgIYFCJHChdMaXN0RGV2aWNlTGlzdHNSZXNwb25zZRIUCgxkZXZpY2VfbGlzdHMYASADKAwSFgoObmV3ZXN0X3ZlcnNpb24YAiABKAQiFgoUR2V0SXNzdWVyS2V5c1JlcXVlc3QiLwoVR2V0SXNzdWVyS2V5c1Jlc3BvbnNlEhYKDmlzc3Vlcl9rZXlfc2V0GAEgASgMMqAICg1EZXZpY2VTZXJ2aWNlErABCg5SZWdpc3RlckRldmljZRIqLnNpZ25ldC5tZXNzYWdpbmcudjEuUmVnaXN0ZXJEZXZpY2VSZXF1ZXN0Gisuc2lnbmV0Lm1lc3NhZ2luZy52MS5SZWdpc3RlckRldmljZVJlc3BvbnNlIkXK2hgcShoKBSoDCgEBChESD21lc3NhZ2luZy53cml0ZYLT5JMCHzoBKiIaL3NlY3VyaXR5L2RldmljZXMvcmVnaXN0ZXISwgEKD1JlbmV3Q3JlZGVudGlhbBIrLnNpZ25ldC5tZXNzYWdpbmcudjEuUmVuZXdDcmVkZW50aWFsUmVxdWVzdBosLnNpZ25ldC5tZXNzYWdpbmcudjEuUmVuZXdDcmVkZW50aWFsUmVzcG9uc2UiVMraGCJKIAoFKgMKAQEKERIPbWVzc2FnaW5nLndyaXRlCgRaAggBgtPkkwIoOgEqIiMvc2VjdXJpdHkvZGV2aWNlcy97ZGV2aWNlX2lkfTpyZW5ldxK0AQoMUmV2b2tlRGV2aWNlEiguc2lnbmV0Lm1lc3NhZ2luZy52MS5SZXZva2VEZXZpY2VSZXF1ZXN0Gikuc2lnbmV0Lm1lc3NhZ2luZy52MS5SZXZva2VEZXZpY2VSZXNwb25zZSJPytoYHEoaCgUqAwoBAQoREg9tZXNzYWdpbmcud3JpdGWC0+STAik6ASoiJC9zZWN1cml0eS9kZXZpY2VzL3tkZXZpY2VfaWR9OnJldm9rZRKdAQoLTGlzdERldmljZXMSJy5zaWduZXQubWVzc2FnaW5nLnYxLkxpc3REZXZpY2VzUmVxdWVzdBooLnNpZ25ldC5tZXNzYWdpbmcudjEuTGlzdERldmljZXNSZXNwb25zZSI7kAIBytoYG0oZCgUqAwoBAQoQEg5tZXNzYWdpbmcucmVhZILT5JMCExIRL3NlY3VyaXR5L2RldmljZXMSrgEKD0xpc3REZXZpY2VMaXN0cxIrLnNpZ25ldC5tZXNzYWdpbmcudjEuTGlzdERldmljZUxpc3RzUmVxdWVzdBosLnNpZ25ldC5tZXNzYWdpbmcudjEuTGlzdERldmljZUxpc3RzUmVzcG9uc2UiQJACAcraGBtKGQoFKgMKAQEKEBIObWVzc2FnaW5nLnJlYWSC0+STAhgSFi9zZWN1cml0eS9kZXZpY2UtbGlzdHMSjgEKDUdldElzc3VlcktleXMSKS5zaWduZXQubWVzc2FnaW5nLnYxLkdldElzc3VlcktleXNSZXF1ZXN0Giouc2lnbmV0Lm1lc3NhZ2luZy52MS5HZXRJc3N1ZXJLZXlzUmVzcG9uc2UiJpACAcraGAIIAYLT5JMCFxIVL3NlY3VyaXR5L2lzc3Vlci1rZXlzQmUKF2Rldi5zaWduZXQubWVzc2FnaW5nLnYxQhJEZXZpY2VTZXJ2aWNlUHJvdG9QAVo0c2lnbmV0LmRldi9wcm90by9nZW4vc2lnbmV0L21lc3NhZ2luZy92MTttZXNzYWdpbmd2MWIGcHJvdG8z", [file_buf_validate_validate, file_google_api_annotations, file_signet_authz_v1_requirement, file_signet_messaging_v1_records]);
+  fileDesc("CihzaWduZXQvbWVzc2FnaW5nL3YxL2RldmljZV9zZXJ2aWNlLnByb3RvEhNzaWduZXQubWVzc2FnaW5nLnYxIjsKFVJlZ2lzdGVyRGV2aWNlUmVxdWVzdBIiCg5kZXZpY2VfcmVxdWVzdBgBIAEoDEIKukgHegUQARiABCJwChZSZWdpc3RlckRldmljZVJlc3BvbnNlEisKBmRldmljZRgBIAEoCzIbLnNpZ25ldC5tZXNzYWdpbmcudjEuRGV2aWNlEhMKC2RldmljZV9saXN0GAIgASgMEhQKDG11c3RfcmVmcmVzaBgDIAEoCCJ5ChZSZW5ld0NyZWRlbnRpYWxSZXF1ZXN0EjsKCWRldmljZV9pZBgBIAEoCUIoukglciMyIV5kZXZfWzAtN11bMC05YS1oamttbnAtdHYtel17MjV9JBIiCg5kZXZpY2VfcmVxdWVzdBgCIAEoDEIKukgHegUQARiABCJbChdSZW5ld0NyZWRlbnRpYWxSZXNwb25zZRIrCgZkZXZpY2UYASABKAsyGy5zaWduZXQubWVzc2FnaW5nLnYxLkRldmljZRITCgtkZXZpY2VfbGlzdBgCIAEoDCJSChNSZXZva2VEZXZpY2VSZXF1ZXN0EjsKCWRldmljZV9pZBgBIAEoCUIoukglciMyIV5kZXZfWzAtN11bMC05YS1oamttbnAtdHYtel17MjV9JCIrChRSZXZva2VEZXZpY2VSZXNwb25zZRITCgtkZXZpY2VfbGlzdBgBIAEoDCKNAQoSTGlzdERldmljZXNSZXF1ZXN0EhsKCXBhZ2Vfc2l6ZRgBIAEoDUIIukgFKgMYyAESHAoKcGFnZV90b2tlbhgCIAEoCUIIukgFcgMYgAQSPAoHdXNlcl9pZBgDIAEoCUIrukgociYyJF4ocHJuX1swLTddWzAtOWEtaGprbW5wLXR2LXpdezI1fSk/JCJcChNMaXN0RGV2aWNlc1Jlc3BvbnNlEiwKB2RldmljZXMYASADKAsyGy5zaWduZXQubWVzc2FnaW5nLnYxLkRldmljZRIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkizgEKFkxpc3RVc2VyRGV2aWNlc1JlcXVlc3QSOQoHdXNlcl9pZBgBIAEoCUIoukglciMyIV5wcm5fWzAtN11bMC05YS1oamttbnAtdHYtel17MjV9JBI+Cgl0ZW5hbnRfaWQYAiABKAlCK7pIKHImMiReKHRlbl9bMC03XVswLTlhLWhqa21ucC10di16XXsyNX0pPyQSGwoJcGFnZV9zaXplGAMgASgNQgi6SAUqAxjIARIcCgpwYWdlX3Rva2VuGAQgASgJQgi6SAVyAxiABCJgChdMaXN0VXNlckRldmljZXNSZXNwb25zZRIsCgdkZXZpY2VzGAEgAygLMhsuc2lnbmV0Lm1lc3NhZ2luZy52MS5EZXZpY2USFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJItoBChhSZXZva2VVc2VyRGV2aWNlc1JlcXVlc3QSOQoHdXNlcl9pZBgBIAEoCUIoukglciMyIV5wcm5fWzAtN11bMC05YS1oamttbnAtdHYtel17MjV9JBI+Cgl0ZW5hbnRfaWQYAiABKAlCK7pIKHImMiReKHRlbl9bMC03XVswLTlhLWhqa21ucC10di16XXsyNX0pPyQSQwoKZGV2aWNlX2lkcxgDIAMoCUIvukgskgEpEBAiJXIjMiFeZGV2X1swLTddWzAtOWEtaGprbW5wLXR2LXpdezI1fSQiNAoZUmV2b2tlVXNlckRldmljZXNSZXNwb25zZRIXCg9yZXZva2VkX2RldmljZXMYASABKA0ikgEKFkxpc3REZXZpY2VMaXN0c1JlcXVlc3QSPAoHdXNlcl9pZBgBIAEoCUIrukgociYyJF4ocHJuX1swLTddWzAtOWEtaGprbW5wLXR2LXpdezI1fSk/JBIiCg1hZnRlcl92ZXJzaW9uGAIgASgEQgu6SAgyBhj/////DxIWCgVsaW1pdBgDIAEoDUIHukgEKgIYFCJHChdMaXN0RGV2aWNlTGlzdHNSZXNwb25zZRIUCgxkZXZpY2VfbGlzdHMYASADKAwSFgoObmV3ZXN0X3ZlcnNpb24YAiABKAQiFgoUR2V0SXNzdWVyS2V5c1JlcXVlc3QiLwoVR2V0SXNzdWVyS2V5c1Jlc3BvbnNlEhYKDmlzc3Vlcl9rZXlfc2V0GAEgASgMMrULCg1EZXZpY2VTZXJ2aWNlErABCg5SZWdpc3RlckRldmljZRIqLnNpZ25ldC5tZXNzYWdpbmcudjEuUmVnaXN0ZXJEZXZpY2VSZXF1ZXN0Gisuc2lnbmV0Lm1lc3NhZ2luZy52MS5SZWdpc3RlckRldmljZVJlc3BvbnNlIkXK2hgcShoKBSoDCgEBChESD21lc3NhZ2luZy53cml0ZYLT5JMCHzoBKiIaL3NlY3VyaXR5L2RldmljZXMvcmVnaXN0ZXISwgEKD1JlbmV3Q3JlZGVudGlhbBIrLnNpZ25ldC5tZXNzYWdpbmcudjEuUmVuZXdDcmVkZW50aWFsUmVxdWVzdBosLnNpZ25ldC5tZXNzYWdpbmcudjEuUmVuZXdDcmVkZW50aWFsUmVzcG9uc2UiVMraGCJKIAoFKgMKAQEKERIPbWVzc2FnaW5nLndyaXRlCgRaAggBgtPkkwIoOgEqIiMvc2VjdXJpdHkvZGV2aWNlcy97ZGV2aWNlX2lkfTpyZW5ldxK0AQoMUmV2b2tlRGV2aWNlEiguc2lnbmV0Lm1lc3NhZ2luZy52MS5SZXZva2VEZXZpY2VSZXF1ZXN0Gikuc2lnbmV0Lm1lc3NhZ2luZy52MS5SZXZva2VEZXZpY2VSZXNwb25zZSJPytoYHEoaCgUqAwoBAQoREg9tZXNzYWdpbmcud3JpdGWC0+STAik6ASoiJC9zZWN1cml0eS9kZXZpY2VzL3tkZXZpY2VfaWR9OnJldm9rZRKdAQoLTGlzdERldmljZXMSJy5zaWduZXQubWVzc2FnaW5nLnYxLkxpc3REZXZpY2VzUmVxdWVzdBooLnNpZ25ldC5tZXNzYWdpbmcudjEuTGlzdERldmljZXNSZXNwb25zZSI7kAIBytoYG0oZCgUqAwoBAQoQEg5tZXNzYWdpbmcucmVhZILT5JMCExIRL3NlY3VyaXR5L2RldmljZXMSwQEKD0xpc3RVc2VyRGV2aWNlcxIrLnNpZ25ldC5tZXNzYWdpbmcudjEuTGlzdFVzZXJEZXZpY2VzUmVxdWVzdBosLnNpZ25ldC5tZXNzYWdpbmcudjEuTGlzdFVzZXJEZXZpY2VzUmVzcG9uc2UiU5ACAcraGCNKIQoFKgMKAQEKGBIWbWVzc2FnaW5nLmRldmljZXMucmVhZILT5JMCIxIhL3NlY3VyaXR5L3VzZXJzL3t1c2VyX2lkfS9kZXZpY2VzEs4BChFSZXZva2VVc2VyRGV2aWNlcxItLnNpZ25ldC5tZXNzYWdpbmcudjEuUmV2b2tlVXNlckRldmljZXNSZXF1ZXN0Gi4uc2lnbmV0Lm1lc3NhZ2luZy52MS5SZXZva2VVc2VyRGV2aWNlc1Jlc3BvbnNlIlrK2hgkSiIKBSoDCgEBChkSF21lc3NhZ2luZy5kZXZpY2VzLndyaXRlgtPkkwIsOgEqIicvc2VjdXJpdHkvdXNlcnMve3VzZXJfaWR9OnJldm9rZURldmljZXMSrgEKD0xpc3REZXZpY2VMaXN0cxIrLnNpZ25ldC5tZXNzYWdpbmcudjEuTGlzdERldmljZUxpc3RzUmVxdWVzdBosLnNpZ25ldC5tZXNzYWdpbmcudjEuTGlzdERldmljZUxpc3RzUmVzcG9uc2UiQJACAcraGBtKGQoFKgMKAQEKEBIObWVzc2FnaW5nLnJlYWSC0+STAhgSFi9zZWN1cml0eS9kZXZpY2UtbGlzdHMSjgEKDUdldElzc3VlcktleXMSKS5zaWduZXQubWVzc2FnaW5nLnYxLkdldElzc3VlcktleXNSZXF1ZXN0Giouc2lnbmV0Lm1lc3NhZ2luZy52MS5HZXRJc3N1ZXJLZXlzUmVzcG9uc2UiJpACAcraGAIIAYLT5JMCFxIVL3NlY3VyaXR5L2lzc3Vlci1rZXlzQmUKF2Rldi5zaWduZXQubWVzc2FnaW5nLnYxQhJEZXZpY2VTZXJ2aWNlUHJvdG9QAVo0c2lnbmV0LmRldi9wcm90by9nZW4vc2lnbmV0L21lc3NhZ2luZy92MTttZXNzYWdpbmd2MWIGcHJvdG8z", [file_buf_validate_validate, file_google_api_annotations, file_signet_authz_v1_requirement, file_signet_messaging_v1_records]);
 
 /**
  * Request of RegisterDevice.
@@ -235,6 +235,132 @@ export const ListDevicesResponseSchema: GenMessage<ListDevicesResponse> = /*@__P
   messageDesc(file_signet_messaging_v1_device_service, 7);
 
 /**
+ * Request for one page (AIP-158).
+ *
+ * @generated from message signet.messaging.v1.ListUserDevicesRequest
+ */
+export type ListUserDevicesRequest = Message<"signet.messaging.v1.ListUserDevicesRequest"> & {
+  /**
+   * Principal id of the person: `prn_…`.
+   *
+   * @generated from field: string user_id = 1;
+   */
+  userId: string;
+
+  /**
+   * Tenant id: `ten_…`; empty for the scope of the caller's token.
+   *
+   * @generated from field: string tenant_id = 2;
+   */
+  tenantId: string;
+
+  /**
+   * Maximum number of results, at most 200; 0 means 50.
+   *
+   * @generated from field: uint32 page_size = 3;
+   */
+  pageSize: number;
+
+  /**
+   * `next_page_token` of the previous page; empty for the first page.
+   *
+   * @generated from field: string page_token = 4;
+   */
+  pageToken: string;
+};
+
+/**
+ * Describes the message signet.messaging.v1.ListUserDevicesRequest.
+ * Use `create(ListUserDevicesRequestSchema)` to create a new message.
+ */
+export const ListUserDevicesRequestSchema: GenMessage<ListUserDevicesRequest> = /*@__PURE__*/
+  messageDesc(file_signet_messaging_v1_device_service, 8);
+
+/**
+ * One page of devices.
+ *
+ * @generated from message signet.messaging.v1.ListUserDevicesResponse
+ */
+export type ListUserDevicesResponse = Message<"signet.messaging.v1.ListUserDevicesResponse"> & {
+  /**
+   * Newest first.
+   *
+   * @generated from field: repeated signet.messaging.v1.Device devices = 1;
+   */
+  devices: Device[];
+
+  /**
+   * Token of the next page; empty on the last page.
+   *
+   * @generated from field: string next_page_token = 2;
+   */
+  nextPageToken: string;
+};
+
+/**
+ * Describes the message signet.messaging.v1.ListUserDevicesResponse.
+ * Use `create(ListUserDevicesResponseSchema)` to create a new message.
+ */
+export const ListUserDevicesResponseSchema: GenMessage<ListUserDevicesResponse> = /*@__PURE__*/
+  messageDesc(file_signet_messaging_v1_device_service, 9);
+
+/**
+ * Request of RevokeUserDevices.
+ *
+ * @generated from message signet.messaging.v1.RevokeUserDevicesRequest
+ */
+export type RevokeUserDevicesRequest = Message<"signet.messaging.v1.RevokeUserDevicesRequest"> & {
+  /**
+   * Principal id of the person: `prn_…`.
+   *
+   * @generated from field: string user_id = 1;
+   */
+  userId: string;
+
+  /**
+   * Tenant id: `ten_…`; empty for the scope of the caller's token.
+   *
+   * @generated from field: string tenant_id = 2;
+   */
+  tenantId: string;
+
+  /**
+   * Device ids: `dev_…`; empty for all.
+   *
+   * @generated from field: repeated string device_ids = 3;
+   */
+  deviceIds: string[];
+};
+
+/**
+ * Describes the message signet.messaging.v1.RevokeUserDevicesRequest.
+ * Use `create(RevokeUserDevicesRequestSchema)` to create a new message.
+ */
+export const RevokeUserDevicesRequestSchema: GenMessage<RevokeUserDevicesRequest> = /*@__PURE__*/
+  messageDesc(file_signet_messaging_v1_device_service, 10);
+
+/**
+ * Result of RevokeUserDevices.
+ *
+ * @generated from message signet.messaging.v1.RevokeUserDevicesResponse
+ */
+export type RevokeUserDevicesResponse = Message<"signet.messaging.v1.RevokeUserDevicesResponse"> & {
+  /**
+   * Number of devices that this call revoked.
+   *
+   * @generated from field: uint32 revoked_devices = 1;
+   */
+  revokedDevices: number;
+};
+
+/**
+ * Describes the message signet.messaging.v1.RevokeUserDevicesResponse.
+ * Use `create(RevokeUserDevicesResponseSchema)` to create a new message.
+ */
+export const RevokeUserDevicesResponseSchema: GenMessage<RevokeUserDevicesResponse> = /*@__PURE__*/
+  messageDesc(file_signet_messaging_v1_device_service, 11);
+
+/**
  * Request of ListDeviceLists.
  *
  * @generated from message signet.messaging.v1.ListDeviceListsRequest
@@ -267,7 +393,7 @@ export type ListDeviceListsRequest = Message<"signet.messaging.v1.ListDeviceList
  * Use `create(ListDeviceListsRequestSchema)` to create a new message.
  */
 export const ListDeviceListsRequestSchema: GenMessage<ListDeviceListsRequest> = /*@__PURE__*/
-  messageDesc(file_signet_messaging_v1_device_service, 8);
+  messageDesc(file_signet_messaging_v1_device_service, 12);
 
 /**
  * A part of the list chain.
@@ -295,7 +421,7 @@ export type ListDeviceListsResponse = Message<"signet.messaging.v1.ListDeviceLis
  * Use `create(ListDeviceListsResponseSchema)` to create a new message.
  */
 export const ListDeviceListsResponseSchema: GenMessage<ListDeviceListsResponse> = /*@__PURE__*/
-  messageDesc(file_signet_messaging_v1_device_service, 9);
+  messageDesc(file_signet_messaging_v1_device_service, 13);
 
 /**
  * Empty request.
@@ -310,7 +436,7 @@ export type GetIssuerKeysRequest = Message<"signet.messaging.v1.GetIssuerKeysReq
  * Use `create(GetIssuerKeysRequestSchema)` to create a new message.
  */
 export const GetIssuerKeysRequestSchema: GenMessage<GetIssuerKeysRequest> = /*@__PURE__*/
-  messageDesc(file_signet_messaging_v1_device_service, 10);
+  messageDesc(file_signet_messaging_v1_device_service, 14);
 
 /**
  * The key set.
@@ -331,7 +457,7 @@ export type GetIssuerKeysResponse = Message<"signet.messaging.v1.GetIssuerKeysRe
  * Use `create(GetIssuerKeysResponseSchema)` to create a new message.
  */
 export const GetIssuerKeysResponseSchema: GenMessage<GetIssuerKeysResponse> = /*@__PURE__*/
-  messageDesc(file_signet_messaging_v1_device_service, 11);
+  messageDesc(file_signet_messaging_v1_device_service, 15);
 
 /**
  * Registers and lists the devices of users. The auth service signs each statement about a device.
@@ -419,6 +545,43 @@ export const DeviceService: GenService<{
     methodKind: "unary";
     input: typeof ListDevicesRequestSchema;
     output: typeof ListDevicesResponseSchema;
+  },
+  /**
+   * Lists a person's devices in the caller's app or tenant, newest first, for an administrator. Revoked ones are
+   * included. An administrator of the app can name a tenant of it.
+   *
+   * Requires: USER and scope messaging.devices.read.
+   * REST: GET /security/users/{user_id}/devices.
+   *
+   * Errors:
+   *   INVALID_ARGUMENT  INVALID_FIELD (a page token of another list)
+   *   PERMISSION_DENIED MISSING_SCOPE, RESOURCE_UNRESOLVED
+   *
+   * @generated from rpc signet.messaging.v1.DeviceService.ListUserDevices
+   */
+  listUserDevices: {
+    methodKind: "unary";
+    input: typeof ListUserDevicesRequestSchema;
+    output: typeof ListUserDevicesResponseSchema;
+  },
+  /**
+   * Revokes devices of a person permanently, for an administrator. The effects are those of RevokeDevice. The devices are
+   * in the caller's app or tenant, and the caller's token belongs to a session. Repeating the call succeeds.
+   *
+   * Requires: USER and scope messaging.devices.write.
+   * REST: POST /security/users/{user_id}:revokeDevices.
+   *
+   * Errors:
+   *   NOT_FOUND          NOT_FOUND (a named device that the person does not have there)
+   *   PERMISSION_DENIED  MISSING_SCOPE, RESOURCE_UNRESOLVED, PRINCIPAL_KIND_NOT_ALLOWED
+   *   RESOURCE_EXHAUSTED RATE_LIMITED
+   *
+   * @generated from rpc signet.messaging.v1.DeviceService.RevokeUserDevices
+   */
+  revokeUserDevices: {
+    methodKind: "unary";
+    input: typeof RevokeUserDevicesRequestSchema;
+    output: typeof RevokeUserDevicesResponseSchema;
   },
   /**
    * Returns a user's signed device lists after a known version. Each list names the previous one.

@@ -57,7 +57,7 @@ export type Device = Message<"signet.messaging.v1.Device"> & {
   credentialHash: Uint8Array;
 
   /**
-   * Platform, as asserted by the device. Only the device's own user sees it.
+   * Platform, as asserted by the device. Only the device's own user and administrators see it.
    *
    * @generated from field: string platform = 6;
    */

@@ -1,0 +1,22 @@
+import type { ReactNode } from "react"
+import { useAsk } from "./ask.ts"
+import { t } from "./text/counted.ts"
+
+interface CountedProps {
+  /** What the action ends. */
+  readonly about: string
+  readonly of: readonly string[]
+  /** Counts what ends, when the question opens. */
+  readonly count: (signal: AbortSignal) => Promise<string>
+}
+
+/** What a destructive action ends, with its number. */
+export function Counted({ about, of, count }: CountedProps): ReactNode {
+  const { data, error } = useAsk(["count", ...of], count)
+  return (
+    <>
+      <p>{about}</p>
+      <p aria-live="polite">{error ? t.uncounted : (data ?? t.counting)}</p>
+    </>
+  )
+}

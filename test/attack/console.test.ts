@@ -1,0 +1,191 @@
+// Attacks on the console in Chromium: markup in every field that it shows, pages that frame it, and calls of other sites.
+import { createServer, type Server } from "node:http"
+import type { AddressInfo } from "node:net"
+import { afterAll, beforeAll, describe, expect, test } from "vitest"
+import { developmentAppId } from "../../server/development/app-id.ts"
+import { chromiumMissing } from "../support/chromium.ts"
+import { attack, type ConsoleStory, openConsole, secretPattern, signIn, tokenOf } from "../support/console.ts"
+import { isLong } from "../support/effort.ts"
+
+const title = `attacks on the console${chromiumMissing ? ` (skipped: ${chromiumMissing})` : ""}`
+const app = `/auth/apps/${developmentAppId}`
+
+describe.skipIf(chromiumMissing !== undefined || !isLong)(title, () => {
+  let story: ConsoleStory
+  /** Another site, which serves what a test sets. */
+  let site: Server
+  let siteUrl = ""
+  let html = ""
+  let token = ""
+  let tenantId = ""
+  beforeAll(async () => {
+    story = await openConsole()
+    await signIn(story.tab, "ada@example.com", attack)
+    await story.heading("Overview")
+    const invited = await fetch(`${story.program.url}/dev/console`, { method: "POST" })
+    const { invitationCode } = (await invited.json()) as { invitationCode: string }
+    const device = { label: attack, os: attack, appVersion: "<b>1" }
+    token = await tokenOf(story.program.url, "ada@example.com", { invitationCode, device })
+    site = createServer((_, response) => response.writeHead(200, { "content-type": "text/html" }).end(html))
+    await new Promise<void>((listening) => site.listen(0, "127.0.0.1", listening))
+    siteUrl = `http://127.0.0.1:${(site.address() as AddressInfo).port}`
+  })
+  afterAll(async () => {
+    await story?.close()
+    site?.close()
+  })
+
+  const call = async (path: string, body?: object): Promise<Record<string, unknown>> => {
+    const response = await fetch(story.program.url + path, {
+      method: body === undefined ? "GET" : "POST",
+      headers: { authorization: `Bearer ${token}`, "content-type": "application/json" },
+      ...(body !== undefined && { body: JSON.stringify(body) }),
+    })
+    const answer = (await response.json()) as Record<string, unknown>
+    expect([path, response.status, answer]).toEqual([path, 200, answer])
+    return answer
+  }
+  /** Nothing of the attack became an element, and no script ran. */
+  const expectText = async (where: string) => {
+    const { tab } = story
+    await expect.poll(() => tab.locator("h1, [role=alert]").count(), { message: where, timeout: 30_000 }).not.toBe(0)
+    await expect.poll(() => tab.locator(".signet-loading").count(), { timeout: 20_000 }).toBe(0)
+    const found = await tab.evaluate(
+      () => document.querySelectorAll("main img, main b, main iframe, main script").length,
+    )
+    expect([where, found, await tab.title()]).toEqual([where, 0, expect.not.stringMatching(/^xss/)])
+  }
+
+  test("names that are markup are shown as text on every screen", async () => {
+    const { tab } = story
+    const { tenant } = (await call(`${app}/tenants`, { tenant: { name: attack } })) as { tenant: { id: string } }
+    tenantId = tenant.id
+    await call(`${app}/contexts`, { context: { tenantId, type: "project", name: attack } })
+    await call(`${app}/permissions`, { permission: { key: "notes.note.read", description: attack } })
+    await call(`${app}/roles`, { role: { key: "reader", description: attack } })
+    const shown: [string, boolean][] = [
+      [`/apps/${developmentAppId}/tenants`, true],
+      [`/apps/${developmentAppId}/contexts`, true],
+      [`/apps/${developmentAppId}/roles`, true],
+      [`/apps/${developmentAppId}/members`, false],
+      ["/services", false],
+      ["/account", false],
+      ["/people?find=ada@example.com", true],
+      ["/audit", false],
+      ["/activity", false],
+      ["/components", false],
+    ]
+    for (const [path, isShown] of shown) {
+      await story.go(path)
+      await expectText(path)
+      if (isShown) await tab.getByText(attack, { exact: false }).first().waitFor()
+    }
+    await story.go("/people?find=ada@example.com")
+    await tab.getByRole("link", { name: attack }).click()
+    await story.heading("Sessions")
+    await tab.getByText(attack, { exact: false }).first().waitFor()
+    await expectText("/people/…")
+  })
+
+  test("the check finds markup: an element that a page inserts is found, and its script does not run", async () => {
+    const { tab } = story
+    const before = story.watched.violations.length
+    await tab.evaluate((text) => document.querySelector("main")?.insertAdjacentHTML("beforeend", text), attack)
+    await expect.poll(() => tab.locator("main img").count()).toBe(1)
+    await expect.poll(() => story.watched.violations.length).toBeGreaterThan(before)
+    expect(await tab.title()).not.toBe("xss")
+    // What follows reports its own violations only.
+    story.watched.violations.length = 0
+  })
+
+  test("an address that is markup or another site leads to no script and to no other site", async () => {
+    const { tab } = story
+    const typed = encodeURIComponent(attack)
+    const paths = [
+      `/people?find=${typed}&by=${typed}`,
+      `/people/${typed}`,
+      `/apps/${typed}`,
+      `/services/${typed}`,
+      `/audit?target=${typed}&kinds=${typed}&outcome=${typed}&from=${typed}`,
+      `/why?event=${typed}`,
+      `/${typed}`,
+      `//evil.example/`,
+      `/callback?code=${typed}&state=${typed}&error=${typed}`,
+      `/people/${encodeURIComponent("javascript:document.title='xss'")}`,
+    ]
+    for (const path of paths) {
+      await story.go(path)
+      await expectText(path)
+      expect([path, new URL(tab.url()).origin]).toEqual([path, story.program.url])
+    }
+    const links = await tab.evaluate(() => [...document.links].map(({ protocol }) => protocol))
+    expect(links.filter((protocol) => !/^https?:$/.test(protocol))).toEqual([])
+  })
+
+  test("another site cannot frame the console or its chat", async () => {
+    const page = await story.context.newPage()
+    for (const path of ["/console", "/console/chat", "/console/account"]) {
+      html = `<iframe src="${story.program.url}${path}"></iframe>`
+      await page.goto(siteUrl)
+      const frame = page.frames().find((one) => one !== page.mainFrame())
+      await expect.poll(() => frame?.url()).toMatch(/^chrome-error:/)
+    }
+    await page.close()
+  })
+
+  test("another site cannot act with the console's cookie", async () => {
+    const page = await story.context.newPage()
+    const suspend = `${app}/tenants/${tenantId}:suspend`
+    const targets = ["/auth/refresh", "/auth/logout", "/auth/logout-all", suspend, "/auth/pats"]
+    html = `<body>${targets.map((path) => `<form method="post" enctype="text/plain" action="${story.program.url}${path}" target="f"><input name='{"a":"' value='"}'></form>`).join("")}<iframe name="f"></iframe>`
+    await page.goto(siteUrl)
+    const read = await page.evaluate(
+      async ({ url, paths }) => {
+        const answers = []
+        for (const path of paths) {
+          for (const mode of ["cors", "no-cors"] as const) {
+            const headers = { "content-type": "text/plain" }
+            const init = { method: "POST", mode, credentials: "include", headers, body: "{}" } as const
+            const answer = await fetch(url + path, init).then(
+              (response) => response.text(),
+              () => "",
+            )
+            if (answer !== "") answers.push(answer)
+          }
+        }
+        for (const form of document.forms) {
+          form.submit()
+          await new Promise((soon) => setTimeout(soon, 300))
+        }
+        return answers
+      },
+      { url: story.program.url, paths: targets },
+    )
+    expect(read).toEqual([])
+    await page.close()
+    const { tenant } = (await call(`${app}/tenants/${tenantId}`)) as { tenant: { status: string } }
+    expect(tenant.status).toBe("ACTIVE")
+    // The person is still signed in: no session was refreshed or ended by the other site.
+    await story.go("")
+    await story.heading("Overview")
+  })
+
+  test("no page reported a violation of its policy or an error, and none shows, stores or prints a token", async () => {
+    const { tab, watched } = story
+    expect(watched.violations).toEqual([])
+    expect(watched.errors).toEqual([])
+    expect(watched.said.filter((text) => secretPattern.test(text))).toEqual([])
+    expect(watched.addresses.filter((address) => secretPattern.test(address))).toEqual([])
+    for (const path of ["", "/account", "/people?find=ada@example.com", "/components"]) {
+      await story.go(path)
+      await expectText(path)
+      expect(await tab.content()).not.toMatch(secretPattern)
+    }
+    const kept = await tab.evaluate(async () => {
+      const names = (await indexedDB.databases()).map(({ name }) => name)
+      const cached = await caches.keys()
+      return JSON.stringify([{ ...localStorage }, { ...sessionStorage }, document.cookie, names, cached])
+    })
+    expect(kept).not.toMatch(secretPattern)
+  })
+})
