@@ -1,5 +1,5 @@
 // The chat's own document: sign-in, then the messenger of this browser.
-import { configure, type WebSignet } from "@signet/client-web"
+import { configure, type FailureReason, failureOf, type WebSignet } from "@signet/client-web"
 import { isMessagingError, type Messenger } from "@signet/client-web/messaging"
 import {
   Failed,
@@ -125,6 +125,9 @@ function Gate({ settings, failure, backend }: GateProps): ReactNode {
   )
 }
 
+/** The service has ended the session, for example because the device was revoked. */
+const endedReasons: ReadonlySet<FailureReason | undefined> = new Set(["SESSION_REVOKED", "SESSION_EXPIRED"])
+
 interface OpenedProps {
   readonly settings: Settings
   readonly rootKey: string
@@ -150,7 +153,12 @@ function Opened({ settings, rootKey, backend }: OpenedProps): ReactNode {
       setMessenger(opened)
       await opened.run(ending.signal)
     }
-    open().catch((error: unknown) => !ending.signal.aborted && setFailure(error))
+    open().catch((error: unknown) => {
+      if (ending.signal.aborted) return
+      // The session ends here, too, and the page asks for a new sign-in.
+      if (endedReasons.has(failureOf(error)?.reason)) void session.logout()
+      setFailure(error)
+    })
     return () => {
       ending.abort()
       void opened?.close()
