@@ -68,7 +68,14 @@ async function createTestApp(hasReflection: boolean) {
     tls: null,
     trustedHops: 0,
     callLimitMs: 1_000,
-    console: { appId: "app", isDevelopment: false, authAudience: "a", messagingAudience: "m", issuerRootKey: null },
+    console: {
+      appId: "app",
+      isDevelopment: false,
+      authAudience: "a",
+      messagingAudience: "m",
+      issuerRootKey: null,
+      secondBackend: null,
+    },
   })
   await app.ready()
   return app

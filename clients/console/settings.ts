@@ -6,6 +6,8 @@ export interface Settings {
   readonly messagingAudience: string
   /** Base64url; null outside of the development profile. */
   readonly issuerRootKey: string | null
+  /** The origin of a second messaging backend; null without one. */
+  readonly secondBackend: string | null
 }
 
 /** @throws Error if the server does not answer. */

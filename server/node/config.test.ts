@@ -42,6 +42,8 @@ test.each<[Record<string, string>, number, number]>([
 })
 
 test.each<[string, Record<string, string>, RegExp]>([
+  ["a second backend with a path", { SIGNET_CONSOLE_BACKEND: "http://127.0.0.1:8787/" }, /SIGNET_CONSOLE_BACKEND/],
+  ["a second backend that is no URL", { SIGNET_CONSOLE_BACKEND: "worker; script-src *" }, /SIGNET_CONSOLE_BACKEND/],
   ["the development profile has one worker", { SIGNET_WORKERS: "2" }, /must be 1 in the development profile/],
   [
     "each worker needs a connection",

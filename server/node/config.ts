@@ -59,6 +59,8 @@ export interface Config {
   blobs: BlobSettings
   /** The app whose administrators sign in to the console; null: production serves no console. */
   consoleAppId: string | null
+  /** The origin of a second messaging backend that the chat offers; null for none. */
+  consoleBackend: string | null
 }
 
 /** All errors in the settings, as sentences for the operator. */
@@ -128,11 +130,6 @@ export function parseConfig(env: Environment, cores = availableParallelism()): C
     problems.push("SIGNET_SEALING_KEY and SIGNET_PEPPERS must be set together.")
   }
 
-  const consoleAppId = text("SIGNET_CONSOLE_APP") ?? null
-  if (consoleAppId !== null && parseId("app", consoleAppId) === undefined) {
-    problems.push("SIGNET_CONSOLE_APP must be the id of an app (`app_…`).")
-  }
-
   const dataFolder = text("SIGNET_DATA") ?? "./.signet"
   const databaseConnections = number("DATABASE_CONNECTIONS", 16, 1, 500)
   const workers = number("SIGNET_WORKERS", isProduction ? Math.min(4, cores, databaseConnections) : 1, 1, mostWorkers)
@@ -180,10 +177,24 @@ export function parseConfig(env: Environment, cores = availableParallelism()): C
       },
       problems,
     ),
-    consoleAppId,
+    ...parseConsole({ app: text("SIGNET_CONSOLE_APP"), backend: text("SIGNET_CONSOLE_BACKEND") }, problems),
   }
   if (problems.length > 0) throw new ConfigError(problems.join("\n"))
   return config
+}
+
+function parseConsole(
+  { app, backend }: { app: string | undefined; backend: string | undefined },
+  problems: string[],
+): Pick<Config, "consoleAppId" | "consoleBackend"> {
+  if (app !== undefined && parseId("app", app) === undefined) {
+    problems.push("SIGNET_CONSOLE_APP must be the id of an app (`app_…`).")
+  }
+  // It becomes part of the chat's policy.
+  if (backend !== undefined && (!URL.canParse(backend) || new URL(backend).origin !== backend)) {
+    problems.push("SIGNET_CONSOLE_BACKEND must be an origin: scheme, host and port, without a trailing slash.")
+  }
+  return { consoleAppId: app ?? null, consoleBackend: backend ?? null }
 }
 
 function judgeIssuer(issuer: string | undefined, isProduction: boolean): string[] {

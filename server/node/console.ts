@@ -14,6 +14,8 @@ export interface ConsoleSettings {
   readonly messagingAudience: string
   /** The root key that the chat pins, base64url. Only the development profile sends it: an app has its own built in. */
   readonly issuerRootKey: string | null
+  /** The origin of a second messaging backend, between which and this server the chat can switch. */
+  readonly secondBackend: string | null
 }
 
 /** File contents by name: `index.html`, `chat.html`, and hashed scripts and styles. */
@@ -31,14 +33,17 @@ async function loadFiles(): Promise<ConsoleFiles> {
   return new Map(readdirSync(built).map((name) => [name, readFileSync(new URL(name, built))]))
 }
 
-/** @param scripts What `script-src` allows besides this origin. */
-const policyWith = (scripts: string) =>
+/**
+ * @param scripts What `script-src` allows besides this origin.
+ * @param calls What `connect-src` allows besides this origin.
+ */
+const policyWith = (scripts: string, calls = "") =>
   [
     "default-src 'none'",
     `script-src 'self'${scripts}`,
     "style-src 'self'",
     "img-src 'self' data: blob:",
-    "connect-src 'self'",
+    `connect-src 'self'${calls}`,
     "frame-ancestors 'none'",
     "base-uri 'none'",
     "form-action 'none'",
@@ -46,7 +51,8 @@ const policyWith = (scripts: string) =>
 
 const pagePolicy = policyWith("")
 /** The chat's core is WebAssembly, in a Worker: a Worker has the policy of its own script. */
-const chatPolicy = policyWith(" 'wasm-unsafe-eval'")
+const chatPolicyOf = ({ secondBackend }: ConsoleSettings) =>
+  policyWith(" 'wasm-unsafe-eval'", secondBackend === null ? "" : ` ${secondBackend}`)
 
 const types: Readonly<Record<string, string>> = {
   ".html": "text/html; charset=utf-8",
@@ -75,11 +81,14 @@ export async function addConsole(app: FastifyInstance, settings: ConsoleSettings
       .header("cache-control", cache)
       .send(bytes)
   }
+  const chatPolicy = chatPolicyOf(settings)
   await app.register(async (pages) => {
     pages.addHook("onSend", async ({ url }, reply) => {
       const isChat = /^\/console\/(chat([/?]|$)|assets\/worker-)/.test(url)
       reply
         .header("content-security-policy", isChat ? chatPolicy : pagePolicy)
+        // The chat reads codes with the camera, after the person has allowed it.
+        .header("permissions-policy", `camera=(${isChat ? "self" : ""}), microphone=(), geolocation=()`)
         .header("x-content-type-options", "nosniff")
         .header("referrer-policy", "no-referrer")
         .header("cross-origin-opener-policy", "same-origin")

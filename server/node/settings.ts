@@ -157,5 +157,10 @@ export const settings: readonly Setting[] = [
     default: "the seeded app in development",
     what: "Serves the console at /console, for administrators of this app: its id (`app_…`).",
   },
+  {
+    name: "SIGNET_CONSOLE_BACKEND",
+    default: "–",
+    what: "Origin of a second messaging backend that the console's chat offers, in the development profile.",
+  },
   { name: "LOG_LEVEL", default: "info", what: `One of ${logLevels.join(", ")}.` },
 ]

@@ -1,9 +1,10 @@
-// The console's chat in Chromium: two people in two browsers, and the rows that the server stores.
+// The console's chat in Chromium: people in browsers of their own, and the rows that the server stores.
 import { mkdtempSync, rmSync } from "node:fs"
 import { join } from "node:path"
-import type { Browser, Page } from "playwright-core"
+import type { Page } from "playwright-core"
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
-import { chromiumMissing, launchChromium } from "../support/chromium.ts"
+import { chromiumMissing } from "../support/chromium.ts"
+import { type Chats, idOf, judge, openChats, press, unfold, write } from "../support/console-chat.ts"
 import { isLong } from "../support/effort.ts"
 import { fastTmpdir } from "../support/fast-tmpdir.ts"
 import { type RunningProgram, startProgram } from "../support/program.ts"
@@ -13,46 +14,32 @@ const attack = `<img src=x onerror="document.title='xss'">`
 
 describe.skipIf(!isLong || chromiumMissing !== undefined)(title, () => {
   const folder = mkdtempSync(join(fastTmpdir(), "signet-console-chat-"))
-  const violations: string[] = []
-  const errors: string[] = []
   let program: RunningProgram
-  let browser: Browser
+  let chats: Chats
   let ada: Page
   let bob: Page
   let bobId: string
   beforeAll(async () => {
     program = await startProgram({ PORT: "0", SIGNET_DATA: folder, SIGNET_LIMITS: "off" })
-    browser = await launchChromium()
-    bob = await open("bob@example.com", "")
-    bobId = (await bob.getByLabel("Your id").textContent()) ?? ""
-    ada = await open("ada@example.com", `?with=${bobId}`)
-  })
+    chats = await openChats(program.url, folder)
+    bob = await chats.open("bob@example.com")
+    bobId = await idOf(bob)
+    ada = await chats.open("ada@example.com", `?with=${bobId}`)
+  }, 600_000)
   afterAll(async () => {
-    await browser?.close()
+    await chats?.close()
     await program?.end("SIGTERM")
     rmSync(folder, { recursive: true, force: true })
   })
 
-  async function open(email: string, query: string): Promise<Page> {
-    const context = await browser.newContext({ viewport: { width: 1280, height: 800 } })
-    context.setDefaultTimeout(45_000)
-    const tab = await context.newPage()
-    tab.on("pageerror", (error) => errors.push(error.message))
-    tab.on("console", (message) => {
-      if (message.text().includes("Content Security Policy")) violations.push(message.text())
-    })
-    await tab.goto(`${program.url}/console/chat${query}`)
-    await tab.getByRole("button", { name: "Sign in with Stand-in" }).click()
-    await tab.waitForURL(/\/dev\/idp-a\/sign-in\//)
-    await tab.fill("input[name=email]", email)
-    await tab.click("button")
-    await tab.getByLabel("Your id").waitFor()
-    return tab
-  }
-  async function write(tab: Page, text: string): Promise<void> {
-    await tab.getByLabel("Message", { exact: true }).fill(text)
-    await tab.getByRole("button", { name: "Send", exact: true }).click()
-  }
+  test("only the chat may use the camera, and WebAssembly", async () => {
+    const headersOf = async (path: string) => (await fetch(`${program.url}${path}`)).headers
+    const [page, console] = [await headersOf("/console/chat"), await headersOf("/console")]
+    expect(page.get("permissions-policy")).toContain("camera=(self)")
+    expect(console.get("permissions-policy")).toContain("camera=()")
+    expect(page.get("content-security-policy")).toContain("'wasm-unsafe-eval'")
+    expect(console.get("content-security-policy")).not.toContain("'wasm-unsafe-eval'")
+  })
 
   test("two people write to each other, and markup stays text", async () => {
     await write(ada, `Hello Bob ${attack}`)
@@ -64,8 +51,11 @@ describe.skipIf(!isLong || chromiumMissing !== undefined)(title, () => {
   })
 
   test("a file arrives, byte for byte", async () => {
-    const bytes = Buffer.from(Array.from({ length: 120_000 }, (_, i) => i % 251))
-    await bob.setInputFiles("input[type=file]", { name: "plan.bin", mimeType: "text/html", buffer: bytes })
+    const bytes = Buffer.from(Array.from({ length: 3_000_000 }, (_, i) => i % 251))
+    await bob
+      .getByLabel("File", { exact: true })
+      .setInputFiles({ name: "plan.bin", mimeType: "text/html", buffer: bytes })
+    await bob.getByLabel("Upload").waitFor()
     const file = ada.getByRole("button", { name: "plan.bin" })
     await file.waitFor()
     const [download] = await Promise.all([ada.waitForEvent("download"), file.click()])
@@ -74,47 +64,125 @@ describe.skipIf(!isLong || chromiumMissing !== undefined)(title, () => {
     expect(Buffer.concat(chunks).equals(bytes)).toBe(true)
   })
 
-  test("both see one safety number, and a scanned code marks the keys as compared", async () => {
+  test("both see one safety number, and codes are compared by camera, by picture and as text", async () => {
     const numbers = await Promise.all([ada, bob].map((tab) => tab.getByLabel("Safety number").textContent()))
     expect(numbers[0]).toMatch(/^(\d{5} ?){12}$/)
     expect(numbers[1]).toBe(numbers[0])
-    for (const tab of [ada, bob]) await tab.getByText("Code for scanning").click()
-    const code = (await bob.getByLabel("Code for scanning").textContent()) ?? ""
-    await ada.getByLabel("The other person's code").fill(code)
-    await ada.getByRole("button", { name: "Compare", exact: true }).click()
+    for (const tab of [ada, bob]) await unfold(tab, "Code for scanning")
+    await unfold(bob, "The code as text")
+    const code = (await bob.getByLabel("The code as text").textContent()) ?? ""
+    expect(code).not.toBe("")
+    chats.film(code)
+    await press(ada, "Scan with the camera")
     await ada.getByText("Verified", { exact: true }).waitFor()
+    expect(await ada.locator("video").count()).toBe(0)
+    const picture = await ada.getByRole("img", { name: "Code for scanning" }).screenshot()
+    await bob
+      .getByLabel("Picture of the code")
+      .setInputFiles({ name: "code.png", mimeType: "image/png", buffer: picture })
+    await bob.getByText("Verified", { exact: true }).waitFor()
     await bob.getByLabel("The other person's code").fill(code)
-    await bob.getByRole("button", { name: "Compare", exact: true }).click()
+    await press(bob, "Compare")
     await bob.getByText("The code is not of these keys.").waitFor()
+    await bob
+      .getByLabel("Picture of the code")
+      .setInputFiles({ name: "none.png", mimeType: "image/png", buffer: await ada.locator(".brand").screenshot() })
+    await bob.getByText("The picture has no QR code.").waitFor()
   })
 
   test("the rows that the server stores have no plaintext", async () => {
-    await ada.getByRole("button", { name: "What the server stores" }).click()
-    await expect.poll(() => ada.locator(".stored li").count()).toBeGreaterThan(3)
-    const shown = await ada.locator(".stored").textContent()
+    await press(ada, "What the server stores")
+    await expect.poll(() => ada.locator(".stored li").count()).toBeGreaterThan(5)
+    const shown = await ada.locator(".chat-beside").textContent()
+    expect(shown).toContain("of ciphertext")
     const hexOf = (text: string) => Buffer.from(text).toString("hex")
     for (const text of ["Hello Bob", "Hello Ada", "plan.bin"]) {
       expect(shown).not.toContain(text)
       expect(shown).not.toContain(hexOf(text))
     }
+    expect(await judge(ada)).toEqual([])
+    await press(ada, "People and keys")
   })
 
-  test("the conversation survives a reload", async () => {
+  test("the conversation survives a reload, and a second tab is the same device", async () => {
     await bob.reload()
     await bob.getByText("Hello Ada").waitFor()
-    await write(bob, "after the reload")
-    await ada.getByText("after the reload").waitFor()
+    const second = await bob.context().newPage()
+    await second.goto(`${program.url}/console/chat`)
+    await second.getByText("Hello Ada").waitFor()
+    await write(second, "from the second tab")
+    await ada.getByText("from the second tab").waitFor()
+    await bob.getByText("from the second tab").waitFor()
+    await second.close()
   })
 
-  test("a new device of a compared person is a warning", async () => {
-    const again = await open("bob@example.com", "")
-    await ada.getByText(/New keys of prn_/).waitFor()
-    await ada.getByRole("alert").getByText("The keys have changed").first().waitFor()
-    await again.context().close()
+  test("without a connection messages wait in the browser, and are sent in order afterwards", async () => {
+    await ada.context().setOffline(true)
+    await ada.getByText("No connection.").waitFor()
+    await write(ada, "first while away")
+    await write(ada, "second while away")
+    await expect.poll(() => ada.locator(".bubble-waiting").count()).toBe(2)
+    await ada.context().setOffline(false)
+    await bob.getByText("second while away").waitFor()
+    const texts = await bob.locator(".bubble p:first-child").allTextContents()
+    expect(texts.filter((text) => text.endsWith("while away"))).toEqual(["first while away", "second while away"])
+    await expect.poll(() => ada.locator(".bubble-waiting").count()).toBe(0)
+  })
+
+  test("a group: created with several people, one is added, one removed, and one leaves", async () => {
+    const cid = await chats.open("cid@example.com")
+    const dee = await chats.open("dee@example.com")
+    const [cidId, deeId] = [await idOf(cid), await idOf(dee)]
+    await press(ada, "New conversation")
+    await ada.getByLabel("People", { exact: false }).fill(`${bobId}\n${cidId}`)
+    await ada.locator("dialog").getByRole("button", { name: "New conversation" }).click()
+    await ada.getByRole("button", { name: "group of 3" }).waitFor()
+    await write(ada, "Hello group")
+    await cid.getByText("Hello group").waitFor()
+    await ada.getByLabel("Add people").fill(deeId)
+    await press(ada, "Add")
+    await dee.getByRole("button", { name: "group of 4" }).waitFor()
+    await write(dee, "Dee is here")
+    await cid.getByText("Dee is here").waitFor()
+    const codes = await Promise.all([ada, dee].map((tab) => tab.getByLabel("Group code").textContent()))
+    expect(codes[0]).toMatch(/^(\d{5} ?){6}$/)
+    expect(codes[1]).toBe(codes[0])
+    expect(await judge(ada)).toEqual([])
+
+    const member = ada.locator(".person", { hasText: cidId.slice(-6) })
+    await member.getByRole("button", { name: "Remove" }).click()
+    await ada.getByRole("dialog").getByText("1 device").waitFor()
+    await ada.getByRole("dialog").getByRole("button", { name: "Remove" }).click()
+    await cid.getByText("You are no member any more.").waitFor()
+    await write(ada, "without Cid")
+    await dee.getByText("without Cid").waitFor()
+    expect(await cid.getByText("without Cid").count()).toBe(0)
+
+    await press(dee, "Leave the group")
+    await dee.getByRole("dialog").getByRole("button", { name: "Leave the group" }).click()
+    await dee.getByText("You are no member any more.").waitFor()
+    await ada.getByRole("button", { name: "group of 2" }).waitFor()
+    await cid.context().close()
+    await dee.context().close()
+  })
+
+  test("a blocked person writes to nobody here, and is heard again after the block", async () => {
+    const eve = await chats.open("eve@example.com", `?with=${await idOf(ada)}`)
+    await write(eve, "first words")
+    await ada.getByRole("button", { name: (await idOf(eve)).slice(-6) }).click()
+    await ada.getByText("first words").waitFor()
+    await press(ada, "Block")
+    await ada.getByRole("dialog").getByRole("button", { name: "Block" }).click()
+    await ada.getByText("You have blocked this person.").waitFor()
+    await ada.getByText("1 message of a blocked person hidden").waitFor()
+    expect(await ada.getByText("first words").count()).toBe(0)
+    await press(ada, "Unblock")
+    await ada.getByText("first words").waitFor()
+    await eve.context().close()
   })
 
   test("no page reported a violation of its policy or an error", () => {
-    expect(violations).toEqual([])
-    expect(errors).toEqual([])
+    expect(chats.violations).toEqual([])
+    expect(chats.errors).toEqual([])
   })
 })

@@ -1,63 +1,92 @@
 import type { ConversationInfo, Messenger } from "@signet/client-web/messaging"
-import { Dialog, Failed, useAction, useSession } from "@signet/react/core"
+import { useAction, useSession } from "@signet/react/core"
 import { type ReactNode, useEffect, useState } from "react"
-import { Field, words } from "../page.tsx"
 import { t } from "../text/chat.ts"
+import type { Backend } from "./backends.ts"
+import { Begin } from "./begin.tsx"
 import { Conversation } from "./conversation.tsx"
+import { Own } from "./own/own.tsx"
+import { type Transfers, useHistory } from "./own/use-history.ts"
+import { Problem } from "./problem.tsx"
 import { short } from "./short.ts"
-import { useMessenger } from "./use-messenger.ts"
+import { useMessenger, useOnline } from "./use-messenger.ts"
 
 interface ChatProps {
   readonly messenger: Messenger
   readonly audience: string
+  readonly backend: Backend
 }
 
+/** What is open beside the list. On a narrow screen only one of both is shown. */
+type View = { readonly is: "list" } | { readonly is: "own" } | { readonly is: "conversation"; readonly id: string }
+
 /** The conversations of this device, and the one that is open. */
-export function Chat({ messenger, audience }: ChatProps): ReactNode {
+export function Chat({ messenger, audience, backend }: ChatProps): ReactNode {
   const state = useSession()
   const own = state.is === "signedIn" ? state.user.principalId : ""
-  const { conversations, version, warnings } = useMessenger(messenger)
-  const [openId, setOpenId] = useState<string>()
+  const observed = useMessenger(messenger)
+  const { conversations } = observed
+  const isOnline = useOnline(messenger)
+  const transfers = useHistory(messenger)
+  const [view, setView] = useState<View>({ is: "list" })
   const [isStarting, setStarting] = useState(false)
-  const open = conversations.find(({ id }) => id === openId) ?? conversations[0]
-  const begin = useAction(async (peer: string) => setOpenId((await messenger.createDirectConversation(peer)).id))
+  const openOf = (id: string) => setView({ is: "conversation", id })
+  const chosen = view.is === "conversation" ? conversations.find(({ id }) => id === view.id) : undefined
+  const open = view.is === "own" ? undefined : (chosen ?? conversations[0])
+  const begin = useAction(async (peer: string) => openOf((await messenger.createDirectConversation(peer)).id))
   const [peer] = useState(() => new URLSearchParams(location.search).get("with"))
   // biome-ignore lint/correctness/useExhaustiveDependencies: once, for the address that the page was opened with.
   useEffect(() => {
     if (peer !== null && peer !== own) void begin.run(peer)
   }, [peer])
+  const back = () => setView({ is: "list" })
   return (
-    <div className="chat">
+    <div className="chat" data-view={view.is}>
       <nav className="chat-list" aria-label={t.chat.conversations}>
         <button type="button" className="signet-button signet-primary" onClick={() => setStarting(true)}>
           {t.chat.begin}
         </button>
-        <Failed error={begin.error} />
+        <Problem error={begin.error} />
         <ul>
           {conversations.map((one) => (
             <li key={one.id}>
-              <button type="button" aria-current={one.id === open?.id} onClick={() => setOpenId(one.id)}>
+              <button type="button" aria-current={one.id === open?.id} onClick={() => openOf(one.id)}>
                 <span className="strong">{nameOf(one, own)}</span>
                 <span className="signet-id">
-                  {one.isDirect ? t.chat.direct : t.chat.group(one.memberUserIds.length)} · {one.status}
+                  {one.isDirect ? t.chat.direct : t.chat.group(one.memberUserIds.length)} · {t.chat.states[one.status]}
                 </span>
               </button>
             </li>
           ))}
         </ul>
+        <TransferNote transfers={transfers} />
+        <button
+          type="button"
+          className="signet-button"
+          aria-current={view.is === "own"}
+          onClick={() => setView({ is: "own" })}
+        >
+          {t.keys.own}
+        </button>
         <OwnId own={own} />
       </nav>
-      {open === undefined ? (
-        <p className="empty chat-empty">{t.chat.none}</p>
-      ) : (
+      {view.is === "own" && <Own {...{ messenger, observed, transfers }} onBack={back} />}
+      {open && (
         <Conversation
           key={open.id}
-          {...{ messenger, own, version, warnings, audience }}
+          {...{ messenger, own, observed, isOnline, audience, backend }}
           info={open}
           name={nameOf(open, own)}
+          onBack={back}
         />
       )}
-      {isStarting && <Begin messenger={messenger} onBegun={setOpenId} onClose={() => setStarting(false)} />}
+      {view.is !== "own" && open === undefined && (
+        <main className="chat-empty">
+          <p className="empty">{t.chat.none}</p>
+          <p className="empty">{t.chat.noneNew}</p>
+        </main>
+      )}
+      {isStarting && <Begin messenger={messenger} onBegun={openOf} onClose={() => setStarting(false)} />}
     </div>
   )
 }
@@ -66,6 +95,16 @@ const nameOf = ({ isDirect, memberUserIds }: ConversationInfo, own: string): str
   const others = memberUserIds.filter((id) => id !== own)
   if (isDirect || others.length === 1) return short(others[0] ?? t.chat.waiting)
   return others.map(short).join(", ") || t.chat.onlyYou
+}
+
+/** A transfer goes on while another page of the chat is open. */
+function TransferNote({ transfers }: { transfers: Transfers }): ReactNode {
+  if (!transfers.isRunning || transfers.parts === 0) return null
+  return (
+    <p className="notice" role="status">
+      {t.keys.running} {t.keys.parts(transfers.parts)}
+    </p>
+  )
 }
 
 function OwnId({ own }: { own: string }): ReactNode {
@@ -85,53 +124,5 @@ function OwnId({ own }: { own: string }): ReactNode {
         {isCopied ? t.chat.linkCopied : t.chat.copyLink}
       </button>
     </div>
-  )
-}
-
-interface BeginProps {
-  readonly messenger: Messenger
-  readonly onBegun: (id: string) => void
-  readonly onClose: () => void
-}
-
-/** One id begins the direct conversation, several a group. */
-function Begin({ messenger, onBegun, onClose }: BeginProps): ReactNode {
-  const [people, setPeople] = useState("")
-  const begin = useAction(async () => {
-    const ids = words(people)
-    const [first] = ids
-    const isDirect = ids.length === 1 && first !== undefined
-    const { id } = await (isDirect ? messenger.createDirectConversation(first) : messenger.createGroupConversation(ids))
-    onBegun(id)
-    onClose()
-  })
-  return (
-    <Dialog title={t.chat.begin} onClose={onClose}>
-      <form
-        onSubmit={(event) => {
-          event.preventDefault()
-          begin.run()
-        }}
-      >
-        <Field
-          label={t.chat.people}
-          hint={t.chat.peopleHint}
-          rows={3}
-          value={people}
-          onChange={setPeople}
-          isRequired
-          placeholder="prn_…"
-        />
-        <Failed error={begin.error} />
-        <div className="signet-actions">
-          <button type="button" className="signet-button" onClick={onClose}>
-            {t.cancel}
-          </button>
-          <button type="submit" className="signet-button signet-primary" disabled={begin.isPending}>
-            {t.chat.begin}
-          </button>
-        </div>
-      </form>
-    </Dialog>
   )
 }

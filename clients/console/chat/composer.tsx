@@ -1,66 +1,69 @@
-import { isMessagingError, type Messenger } from "@signet/client-web/messaging"
-import { Failed, useAction } from "@signet/react/core"
-import { type ReactNode, useRef, useState } from "react"
+import { type ConversationInfo, isMessagingError, type Messenger } from "@signet/client-web/messaging"
+import { type ReactNode, useState } from "react"
 import { t } from "../text/chat.ts"
+import { Problem } from "./problem.tsx"
+import { useUploads } from "./uploads.tsx"
 
 interface ComposerProps {
   readonly messenger: Messenger
-  readonly conversationId: string
+  readonly info: ConversationInfo
+  readonly isOnline: boolean
+  /** A member's keys differ from the compared ones. */
+  readonly hasChangedKeys: boolean
+  readonly onCompare: () => void
   readonly onSent: () => void
 }
 
+/** A message is stored within this time, and shown as one that waits. */
+const storedMs = 300
+
 /** Writes a text or sends a file. A text that cannot be sent now is stored, and sent later. */
-export function Composer({ messenger, conversationId, onSent }: ComposerProps): ReactNode {
+export function Composer(props: ComposerProps): ReactNode {
+  const { messenger, info, isOnline, hasChangedKeys, onCompare, onSent } = props
   const [text, setText] = useState("")
-  const [progress, setProgress] = useState<{ done: number; total: number }>()
-  const stopping = useRef<AbortController>(undefined)
-  const file = useRef<HTMLInputElement>(null)
-  const send = useAction(async () => {
-    const written = text
+  const [failure, setFailure] = useState<unknown>()
+  const isBlocked = info.isDirect && info.blockedUserIds.length > 0
+  const uploads = useUploads({ messenger, conversationId: info.id, isDisabled: isBlocked, onSent })
+  // The next message may be written while this one is on its way: the messenger sends in order.
+  const send = async (written: string) => {
     setText("")
+    setFailure(undefined)
+    const timer = setTimeout(onSent, storedMs)
     try {
-      await messenger.send(conversationId, new TextEncoder().encode(written))
+      await messenger.send(info.id, new TextEncoder().encode(written))
     } catch (error) {
       // Stored: the messenger sends it as soon as it can. Sending again would send it twice.
-      if (!isMessagingError(error, "QUEUED", "CONFLICT_EXHAUSTED")) {
-        setText(written)
-        throw error
-      }
+      if (isMessagingError(error, "QUEUED", "CONFLICT_EXHAUSTED")) return
+      setText((since) => since || written)
+      setFailure(error)
     } finally {
+      clearTimeout(timer)
       onSent()
     }
-  })
-  const attach = useAction(async (chosen: File) => {
-    const ending = new AbortController()
-    stopping.current = ending
-    try {
-      await messenger.sendAttachment(conversationId, chosen, {
-        fileName: chosen.name,
-        ...(chosen.type !== "" && { mediaType: chosen.type }),
-        signal: ending.signal,
-        onProgress: (done, total) => setProgress({ done, total }),
-      })
-    } finally {
-      setProgress(undefined)
-      onSent()
-    }
-  })
+  }
   return (
     <>
-      <Failed error={send.error ?? attach.error} />
-      {progress && (
-        <p className="chat-progress">
-          <progress value={progress.done} max={progress.total} aria-label={t.chat.uploading} />
-          <button type="button" className="signet-button" onClick={() => stopping.current?.abort()}>
-            {t.cancel}
-          </button>
+      {!isOnline && (
+        <p className="notice" role="status">
+          {t.chat.offline}
         </p>
       )}
+      {isBlocked && <p className="notice">{t.chat.blockedComposer}</p>}
+      {hasChangedKeys && (
+        <div className="signet-failed chat-warning" role="alert">
+          <p>{t.chat.keysChanged}</p>
+          <button type="button" className="signet-button" onClick={onCompare}>
+            {t.chat.compareNow}
+          </button>
+        </div>
+      )}
+      <Problem error={failure} />
+      {uploads.state}
       <form
         className="composer"
         onSubmit={(event) => {
           event.preventDefault()
-          if (text.trim() !== "") send.run()
+          if (text.trim() !== "") void send(text)
         }}
       >
         <input
@@ -68,30 +71,12 @@ export function Composer({ messenger, conversationId, onSent }: ComposerProps): 
           placeholder={t.chat.message}
           value={text}
           onChange={(event) => setText(event.target.value)}
+          disabled={isBlocked}
           autoComplete="off"
         />
-        <input
-          ref={file}
-          type="file"
-          className="visually-hidden"
-          aria-label={t.chat.chooseFile}
-          tabIndex={-1}
-          onChange={(event) => {
-            const chosen = event.target.files?.[0]
-            event.target.value = ""
-            if (chosen) attach.run(chosen)
-          }}
-        />
-        <button
-          type="button"
-          className="signet-button"
-          disabled={attach.isPending}
-          onClick={() => file.current?.click()}
-        >
-          {t.chat.attach}
-        </button>
-        <button type="submit" className="signet-button signet-primary" disabled={send.isPending}>
-          {t.chat.send}
+        {uploads.button}
+        <button type="submit" className="signet-button signet-primary" disabled={isBlocked}>
+          {hasChangedKeys ? t.chat.sendAnyway : t.chat.send}
         </button>
       </form>
     </>

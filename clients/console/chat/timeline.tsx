@@ -1,28 +1,39 @@
-import type { Messenger, OutboxEntry, TimelineEntry } from "@signet/client-web/messaging"
-import { Failed, useAction } from "@signet/react/core"
+import type { Messenger, TimelineEntry } from "@signet/client-web/messaging"
 import { type ReactNode, useEffect, useRef } from "react"
 import { t } from "../text/chat.ts"
+import { Attachment } from "./attachment.tsx"
 import { short } from "./short.ts"
+import type { Written } from "./use-timeline.ts"
 
 interface TimelineProps {
   readonly messenger: Messenger
   readonly conversationId: string
   readonly own: string
-  readonly entries: readonly TimelineEntry[]
-  readonly waiting: readonly OutboxEntry[]
+  readonly written: Written
 }
 
 const time = new Intl.DateTimeFormat(undefined, { timeStyle: "short" })
 const textOf = (bytes: Uint8Array | undefined): string => new TextDecoder().decode(bytes)
 
-export function Timeline({ messenger, conversationId, own, entries, waiting }: TimelineProps): ReactNode {
+/** The entries of a conversation, and what waits to be sent. Messages of blocked people are counted, not shown. */
+export function Timeline({ messenger, conversationId, own, written }: TimelineProps): ReactNode {
+  const { entries: all, waiting, showEarlier } = written
+  const entries = all.filter((entry) => !("isFromBlocked" in entry))
   const end = useRef<HTMLLIElement>(null)
   // biome-ignore lint/correctness/useExhaustiveDependencies: a new entry scrolls into view.
   useEffect(() => {
     void end.current?.scrollIntoView({ block: "nearest" })
   }, [entries.length, waiting.length])
   return (
-    <ol className="timeline" aria-label={t.chat.messages} aria-live="polite">
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: a part that scrolls must be reachable by the keyboard.
+    <ol className="timeline" aria-label={t.chat.messages} aria-live="polite" tabIndex={0}>
+      {showEarlier && (
+        <li className="event">
+          <button type="button" className="signet-button" onClick={showEarlier}>
+            {t.chat.earlier}
+          </button>
+        </li>
+      )}
       {entries.map((entry) => (
         <li key={keyOf(entry)} className={classOf(entry, own)}>
           <Entry {...{ messenger, conversationId, own, entry }} />
@@ -34,6 +45,7 @@ export function Timeline({ messenger, conversationId, own, entries, waiting }: T
           <p className="bubble-facts">{t.chat.unsent}</p>
         </li>
       ))}
+      {entries.length < all.length && <li className="event">{t.chat.hidden(all.length - entries.length)}</li>}
       <li ref={end} aria-hidden="true" />
     </ol>
   )
@@ -55,21 +67,27 @@ interface EntryProps {
   readonly entry: TimelineEntry
 }
 
-function Entry({ messenger, conversationId, own, entry }: EntryProps): ReactNode {
+/** The sender, unless it is this user; the time; and whether the entry is from a backup. */
+function Facts({ own, entry }: { own: string; entry: Extract<TimelineEntry, { from: unknown }> }): ReactNode {
   const at = time.format(new Date(entry.atMs))
+  const parts = [entry.from.userId !== own && short(entry.from.userId), at, entry.imported && t.chat.imported]
+  return <p className="bubble-facts">{parts.filter(Boolean).join(" · ")}</p>
+}
+
+function Entry({ messenger, conversationId, own, entry }: EntryProps): ReactNode {
   switch (entry.is) {
     case "message":
       return (
         <>
           <p>{textOf(entry.plaintext)}</p>
-          <p className="bubble-facts">{entry.from.userId === own ? at : `${short(entry.from.userId)} · ${at}`}</p>
+          <Facts own={own} entry={entry} />
         </>
       )
     case "attachment":
       return (
         <>
           <Attachment messenger={messenger} conversationId={conversationId} entry={entry} />
-          <p className="bubble-facts">{entry.from.userId === own ? at : `${short(entry.from.userId)} · ${at}`}</p>
+          <Facts own={own} entry={entry} />
         </>
       )
     case "membership":
@@ -89,32 +107,3 @@ function Entry({ messenger, conversationId, own, entry }: EntryProps): ReactNode
 
 const names = (people: readonly { readonly userId: string }[]): string =>
   [...new Set(people.map(({ userId }) => short(userId)))].join(", ")
-
-interface AttachmentProps {
-  readonly messenger: Messenger
-  readonly conversationId: string
-  readonly entry: Extract<TimelineEntry, { is: "attachment" }>
-}
-
-/** Saves a file. Its name and type are the sender's assertions, so the page never renders it. */
-function Attachment({ messenger, conversationId, entry }: AttachmentProps): ReactNode {
-  const save = useAction(async () => {
-    const opened = await messenger.openAttachment(conversationId, entry.seq)
-    const blob = await new Response(opened.stream()).blob()
-    const url = URL.createObjectURL(new Blob([blob], { type: "application/octet-stream" }))
-    const link = document.createElement("a")
-    link.href = url
-    link.download = entry.fileName || "attachment"
-    link.click()
-    setTimeout(() => URL.revokeObjectURL(url), 10_000)
-  })
-  return (
-    <>
-      <button type="button" className="file" disabled={save.isPending} onClick={() => save.run()}>
-        <span className="strong">{entry.fileName || t.chat.file}</span>
-        <span className="signet-id">{t.chat.bytes(entry.size)}</span>
-      </button>
-      <Failed error={save.error} />
-    </>
-  )
-}

@@ -20,7 +20,7 @@ export async function openDirect(options: WebMessengerOptions): Promise<Messenge
   const given = { ...options, secretBox, transport, clock, random, platform: "web" }
   // In an app's own store, the sealed rows have the signing keys, too.
   if (options.store !== undefined) return createMessenger({ ...given, store: options.store })
-  const store = await openIdbStore(await findStoreName(session, options.core))
+  const store = await openIdbStore(options.storeName ?? (await findStoreName(session, options.core)))
   const keys = createSigningKeys()
   try {
     return await createMessengerWith(

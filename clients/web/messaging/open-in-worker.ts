@@ -24,6 +24,7 @@ export async function openInWorker({
   session,
   whenKeysChange,
   core,
+  storeName,
 }: WebMessengerOptions): Promise<Messenger> {
   // Only a page can ask: the Worker's store reads the answer.
   await navigator.storage?.persist?.().catch(() => false)
@@ -31,7 +32,7 @@ export async function openInWorker({
   const worker = startWorker((request) => answer(request, session, files))
   try {
     const { appId, tenantId, userId } = session
-    const database = await findStoreName(session, core)
+    const database = storeName ?? (await findStoreName(session, core))
     await worker.start({ appId, tenantId, userId, baseUrl: messaging.baseUrl, database })
     return await openRemoteMessenger(worker.core, {
       ...{ messaging, files, afterClose: worker.end },

@@ -7,6 +7,11 @@ export interface WebMessengerOptions extends Pick<MessengerOptions, "messaging" 
    * reads them. "direct": in the page. Both are the same device, on the same store. Default: "wasm", with no fallback.
    */
   readonly core?: "direct" | "wasm"
+  /**
+   * The name of the database in IndexedDB. Default: one per user of the browser. A page that opens a second messaging
+   * service for the same user names another one: each service has its own devices.
+   */
+  readonly storeName?: string
   /** With `core: "direct"`. Default: in IndexedDB, one per user of the browser. */
   readonly store?: MessagingStore
   /** With `core: "direct"`. Default: non-extractable keys in IndexedDB. */

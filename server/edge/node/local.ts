@@ -54,8 +54,12 @@ export async function startEdge(options: EdgeOptions): Promise<Edge> {
   const { persist, limits } = options
   await mkdir(persist, { recursive: true, mode: 0o700 })
   const bundle = options.bundle ?? (await buildWorker())
+  // The console's page is served by the auth service, and names the Worker: its port is needed first.
+  const port = options.port ?? (await freePort())
   const auth =
-    options.authUrl === undefined ? await startAuth(options) : { url: options.authUrl, close: async () => {} }
+    options.authUrl === undefined
+      ? await startAuth(options, `http://127.0.0.1:${port}`)
+      : { url: options.authUrl, close: async () => {} }
   try {
     const { texts, rootKey } = await settingsOf(persist, auth.url)
     const start = (port: number) =>
@@ -67,7 +71,7 @@ export async function startEdge(options: EdgeOptions): Promise<Edge> {
         port,
         ...(options.onLine ? { onLine: options.onLine } : {}),
       })
-    let worker: Workerd = await start(options.port ?? 0)
+    let worker: Workerd = await start(port)
     const { url } = worker
     return {
       url,
@@ -92,11 +96,15 @@ export async function startEdge(options: EdgeOptions): Promise<Edge> {
   }
 }
 
-async function startAuth({ persist, authPort, limits }: EdgeOptions): Promise<{ url: string; close(): Promise<void> }> {
+async function startAuth(
+  { persist, authPort, limits }: EdgeOptions,
+  workerUrl: string,
+): Promise<{ url: string; close(): Promise<void> }> {
   const config = parseConfig({
     SIGNET_PROFILE: "development",
     SIGNET_DATA: join(persist, "auth"),
     SIGNET_MESSAGING_AUDIENCE: messagingAudience,
+    SIGNET_CONSOLE_BACKEND: workerUrl,
     PORT: String(authPort ?? (await freePort())),
     ADMIN_PORT: "0",
     LOG_LEVEL: "error",
@@ -136,6 +144,8 @@ async function settingsOf(persist: string, authUrl: string) {
     SIGNET_RECEIPT_KEY: keys.receiptKey,
     SIGNET_SEALING_KEY: keys.sealingKey,
     SIGNET_PEPPERS: `1:${keys.pepper}`,
+    // The console's page, under both names of this machine.
+    SIGNET_ALLOWED_ORIGINS: [authUrl, authUrl.replace("//127.0.0.1:", "//localhost:")].join(","),
   }
   return { texts, rootKey }
 }

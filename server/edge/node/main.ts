@@ -26,6 +26,8 @@ Then call the Worker with the accessToken of the answer:
 
 Messaging clients pin the root key ${rootKey}
 
+A chat that switches between the Worker and the Node server: ${authUrl}/console/chat
+
 HTTP/2 and native gRPC go through the gateway: npm run edge:gateway. What it is bound to when it is deployed: wrangler.jsonc.
 `
 

@@ -1,0 +1,98 @@
+import type { Messenger } from "@signet/client-web/messaging"
+import {
+  deleteStoredBackup,
+  exportBackup,
+  listStoredBackups,
+  type StoredBackup,
+  storeBackup,
+} from "@signet/client-web/messaging/backup"
+import { Dialog, ShownOnce, useAction } from "@signet/react/core"
+import { type ReactNode, useCallback, useEffect, useState } from "react"
+import { t } from "../../text/chat.ts"
+import { saveAs } from "../attachment.tsx"
+import { Problem } from "../problem.tsx"
+import { dates, Restore } from "./restore.tsx"
+
+/** Creates backups, lists those at the server, and restores one. */
+export function Backup({ messenger }: { messenger: Messenger }): ReactNode {
+  const [recoveryKey, setRecoveryKey] = useState<string>()
+  const [isDone, setDone] = useState(false)
+  const [found, setFound] = useState<readonly StoredBackup[]>()
+  const reload = useCallback(() => listStoredBackups(messenger).then(setFound, () => {}), [messenger])
+  useEffect(() => void reload(), [reload])
+  const create = useAction(async (to: "server" | "file") => {
+    setDone(false)
+    setRecoveryKey(await (to === "server" ? toServer(messenger) : toFile(messenger)))
+    await reload()
+  })
+  const remove = useAction(async (id: string) => {
+    await deleteStoredBackup(messenger, id)
+    await reload()
+  })
+  return (
+    <section className="card">
+      <h2>{t.keys.backup}</h2>
+      <p className="signet-muted">{t.keys.backupAbout}</p>
+      <div className="chat-actions">
+        <button
+          type="button"
+          className="signet-button"
+          disabled={create.isPending}
+          onClick={() => create.run("server")}
+        >
+          {t.keys.storeBackup}
+        </button>
+        <button type="button" className="signet-button" disabled={create.isPending} onClick={() => create.run("file")}>
+          {t.keys.saveBackup}
+        </button>
+      </div>
+      {create.isPending && <progress aria-label={t.keys.backup} />}
+      <p role="status">{isDone && t.keys.backedUp}</p>
+      <Problem error={create.error ?? remove.error} />
+      <h3>{t.keys.storedBackups}</h3>
+      {found?.length === 0 && <p className="signet-muted">{t.keys.noBackups}</p>}
+      <ul className="rows">
+        {found?.map(({ id, storedAtMs, size }) => (
+          <li key={id}>
+            <span>
+              {dates.format(storedAtMs)} · {t.chat.bytes(size)}
+            </span>
+            <button type="button" className="signet-button" disabled={remove.isPending} onClick={() => remove.run(id)}>
+              {t.keys.remove}
+            </button>
+          </li>
+        ))}
+      </ul>
+      <Restore messenger={messenger} hasStored={(found?.length ?? 0) > 0} />
+      {recoveryKey !== undefined && (
+        <Dialog title={t.keys.recoveryKey} onClose={() => {}}>
+          <p>{t.keys.recoveryAbout}</p>
+          <ShownOnce label={t.keys.recoveryKey} secret={recoveryKey} />
+          <div className="signet-actions">
+            <button
+              type="button"
+              className="signet-button signet-primary"
+              onClick={() => {
+                setRecoveryKey(undefined)
+                setDone(true)
+              }}
+            >
+              {t.keys.written}
+            </button>
+          </div>
+        </Dialog>
+      )}
+    </section>
+  )
+}
+
+const toServer = async (messenger: Messenger): Promise<string> => (await storeBackup(messenger)).recoveryKey
+
+async function toFile(messenger: Messenger): Promise<string> {
+  const { recoveryKey, bytes } = await exportBackup(messenger)
+  const pieces: Uint8Array<ArrayBuffer>[] = []
+  for await (const piece of bytes) pieces.push(new Uint8Array(piece))
+  const day = new Date().toISOString().slice(0, 10)
+  saveAs(new Blob(pieces, { type: "application/octet-stream" }), `signet-${day}.backup`)
+  return recoveryKey
+}
