@@ -70,6 +70,23 @@ export const resetMutants: readonly Mutant[] = [
     name: "a device that has read beyond the head reads again",
   },
   {
+    fault: "a device that waits with an intact group adds nobody",
+    file: `${client}/conversation/recovery.ts`,
+    from: ', ...when(helps, "carryOutDirectives")]',
+    to: "]",
+    test: "test/story/messenger-stranded.test.ts",
+    name: "members of a group whose apps have requested rejoins add each other while the third member is offline",
+  },
+  {
+    fault: "a device that has found a fault of its own commits directives",
+    file: `${client}/conversation/recovery.ts`,
+    from: 'askedBy === "device" || record === undefined',
+    to: "record === undefined",
+    test: `${client}/conversation/recovery.test.ts`,
+    name: "a rejoin that the device asks for as well: commits for others",
+    row: "that the device asks for as well",
+  },
+  {
     fault: "a reset after a gap shows no gap",
     file: `${client}/conversation/envelope.ts`,
     from: "afterSeq === 0n || at.seq === afterSeq + 1n",

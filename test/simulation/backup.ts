@@ -109,6 +109,7 @@ export function playBackup(cast: Cast, random: Seeded): Playing {
         await schedule.wait(againMs)
       }
       if (loss?.isInPeace) await schedule.wait(admittedMs)
+      if (loss !== undefined) await revokeLost(cast, loss.device)
     },
     async violations() {
       if (loss?.device.messenger === undefined || isExpired) return wrong
@@ -138,4 +139,23 @@ async function notAdmitted(cast: Cast, { name, userId, messenger }: SimulatedDev
     if (isHelped && !isIn) found.push(`${name} is not admitted after its user lost all devices`)
   }
   return found
+}
+
+/**
+ * Revokes lost devices where no other member can commit. The service cannot distinguish a lost device from an offline one,
+ * so the others wait for it until its user revokes it. Then they must report that no member is left.
+ */
+async function revokeLost(cast: Cast, own: SimulatedDevice): Promise<void> {
+  const isRunning = (id: string) => cast.devices.some(({ messenger }) => messenger?.deviceId === id)
+  const lost = new Set<string>()
+  for (const { conversation } of cast.service.conversations.all.values()) {
+    const { id, kind, roster, status } = conversation
+    const infos = await Promise.all(cast.devices.map(({ messenger }) => messenger?.conversation(id)))
+    if (kind === "DIRECT" || status !== "ACTIVE" || infos.some((info) => info?.status === "active")) continue
+    for (const { userId, deviceId } of roster) if (userId === own.userId && !isRunning(deviceId)) lost.add(deviceId)
+  }
+  for (const id of lost) await attempt(cast, own, "revokes a lost device", async () => own.messenger?.revokeDevice(id))
+  for (const device of lost.size === 0 ? [] : cast.devices) {
+    await attempt(cast, device, "settles", async () => device.messenger?.sync())
+  }
 }

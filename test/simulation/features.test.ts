@@ -37,6 +37,18 @@ test.runIf(isLong)("a message of a user who has left does not wait, although no 
   expectSound(51715861, { features }),
 )
 
+test.runIf(isLong)(
+  "devices that wait with an intact group add each other while the other members stay offline",
+  async () => {
+    await expectSound(900165, { features })
+    await expectSound(900066, { features })
+  },
+)
+
+test.runIf(isLong)("devices of a group that nobody can continue report it once the lost devices are revoked", () =>
+  expectSound(900033, { features }),
+)
+
 // Seeds that found something once, and find it again with the fault put back, with the features of that time.
 const earlier: readonly Feature[] = ["hints", "tabs", "renewal", "attachments"]
 test.runIf(isLong)("a device that registers before it has key packages is soon added by the user's other device", () =>

@@ -193,3 +193,27 @@ test("a conversation continues after the service has lost two messages that no d
   await expectContinued(id, ada, bob)
   for (const one of [ada, bob]) expect((await textsIn(one, id)).slice(0, 3)).toEqual(["one", "two", "three"])
 })
+
+test.runIf(isLong)(
+  "members of a group whose apps have requested rejoins add each other while the third member is offline",
+  async () => {
+    const all = [await newcomer("gus in a group"), await newcomer("hal in a group"), await newcomer("ida in a group")]
+    const [gus, hal, ida] = all
+    if (gus === undefined || hal === undefined || ida === undefined) throw new Error("three messengers")
+    const { id } = await gus.messenger.createGroupConversation([hal.person.userId, ida.person.userId])
+    await syncAll(hal, ida)
+    await gus.messenger.rejoin(id)
+    await hal.messenger.rejoin(id)
+    expect([await statusOf(gus, id), await statusOf(hal, id)]).toEqual(["waiting", "waiting"])
+    // A device that waits does not follow its app's changes, and queues messages.
+    await expect(gus.messenger.removeMembers(id, [ida.person.userId])).rejects.toMatchObject({
+      reason: "CONVERSATION_NOT_ACTIVE",
+    })
+    expect((await gus.messenger.send(id, utf8("while waiting"))).state).toBe("queued")
+    await syncAll(gus, hal)
+    expect([await statusOf(gus, id), await statusOf(hal, id)]).toEqual(["active", "active"])
+    await hal.messenger.send(id, utf8("and after"))
+    await syncAll(...all)
+    for (const one of all) expect(await textsIn(one, id)).toEqual(["while waiting", "and after"])
+  },
+)

@@ -77,7 +77,7 @@ export async function createMessengerWith(options: MessengerOptions, primitives:
       const conversation = context.conversation(conversationId)
       const { record } = await conversation.stored()
       if (record === undefined) throw unknownConversation()
-      await conversation.inTurn(() => requestRejoin(conversation))
+      await conversation.inTurn(() => requestRejoin(conversation, "app"))
     },
     refreshKeys: (conversationId) => ask(context.conversation(conversationId), { case: "update", value: {} }),
     conversations: () => listConversations(context),

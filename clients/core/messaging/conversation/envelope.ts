@@ -114,7 +114,7 @@ function leaveBy(
     const status = isAway(before.record) ? Status.WAITING : Status.REMOVED
     const entry = membership(at, outcome.committer, [], outcome.removed)
     const dropped: DraftEffect[] = status === Status.REMOVED ? [{ do: "dropPending" }] : []
-    return to(withoutGroup(withRecord(before, { status })), entry, ...dropped)
+    return to(withoutGroup(withRecord(before, { status, commitsForOthers: false })), entry, ...dropped)
   }
   const waiting = withRecord(before, {
     ...resetAt(at, outcome.mlsGroupId, outcome.asksConfirmation),
@@ -175,7 +175,7 @@ const advance = (state: StoredConversation, changes: Partial<LocalGroup>): Store
 })
 
 const withStatus = (state: StoredConversation, status: Status): StoredConversation =>
-  isAway(state.record) ? state : withRecord(state, { status })
+  withRecord(state, isAway(state.record) ? { commitsForOthers: false } : { status })
 
 /** Stops reading the log: the next envelopes do not continue the stored state. */
 const leave = (state: StoredConversation, status: Status): EnvelopeDecision =>

@@ -253,37 +253,74 @@ const [own, other] = [
 ]
 const rejoinOf = (userId: string, deviceId: string) => ({ kind: DirectiveKind.REJOIN, userId, deviceId })
 
-test.each<[string, StoredConversation, Summary | undefined, boolean, Status]>([
-  ["a member can add the device", active, { members: [own, other] }, true, Status.WAITING],
-  ["no other member is in", active, { members: [own] }, true, Status.STRANDED],
-  ["the service shows nothing", active, undefined, true, Status.STRANDED],
+test.each<[string, StoredConversation, Summary | undefined, "app" | "device" | undefined, Status]>([
+  ["a member can add the device", active, { members: [own, other] }, "device", Status.WAITING],
+  ["no other member is in", active, { members: [own] }, "device", Status.STRANDED],
+  ["the service shows nothing", active, undefined, "device", Status.STRANDED],
   [
     "the other device waits, too",
     active,
     { members: [own, other], directives: [rejoinOf("prn_bob", "dev_bob")] },
-    true,
+    "device",
     Status.STRANDED,
   ],
   [
     "the other user is to be removed",
     active,
     { members: [own, other], directives: [rejoinOf("prn_bob", "")] },
-    true,
+    "device",
     Status.STRANDED,
   ],
   [
     "another device of the other user waits",
     active,
     { members: [own, other], directives: [rejoinOf("prn_bob", "dev_2")] },
-    true,
+    "device",
     Status.WAITING,
   ],
-  ["a stranded device has a helper again", stateOf(Status.STRANDED), { members: [other] }, false, Status.WAITING],
-  ["a device that is not waiting keeps its status", active, { members: [own] }, false, Status.ACTIVE],
-])("after the members are read: %s", (_, before, members, isAsked, status) => {
-  const of = { on: "membersShown", shown: members && summary(members), ownDeviceId: "dev_own", isAsked } as const
+  ["a stranded device has a helper again", stateOf(Status.STRANDED), { members: [other] }, undefined, Status.WAITING],
+  ["a device that is not waiting keeps its status", active, { members: [own] }, undefined, Status.ACTIVE],
+])("after the members are read: %s", (_, before, members, askedBy, status) => {
+  const of = { on: "membersShown", shown: members && summary(members), ownDeviceId: "dev_own", askedBy } as const
   const { state, effects } = decideRecovery(before, of)
   expect([state.record?.status, effects]).toEqual([status, []])
+})
+
+const helping = (status: Status, fields: Fields = {}) => stateOf(status, {}, { ...fields, commitsForOthers: true })
+
+test.each<[string, StoredConversation, "app" | "device" | undefined, boolean]>([
+  ["that the app asked for, in a group", active, "app", true],
+  ["that the app asked for again", helping(Status.WAITING), "app", true],
+  ["that is looked at later", helping(Status.STRANDED), undefined, true],
+  ["that the device asked for", active, "device", false],
+  ["that the device asks for as well", helping(Status.WAITING), "device", false],
+  ["that the app asked for, in a direct conversation", stateOf(Status.ACTIVE, {}, { isDirect: true }), "app", false],
+  ["that the app asked for after a quarantine", equivocated, "app", false],
+  ["that the app asked for after a rollback", stateOf(Status.ROLLED_BACK), "app", false],
+  ["of a device that waited before", waiting, "app", false],
+])("a rejoin %s: commits for others", (_, before, askedBy, commits) => {
+  const of = { on: "membersShown", shown: summary({ members: [other] }), ownDeviceId: "dev_own", askedBy } as const
+  const { record } = decideRecovery(before, of).state
+  expect([record?.status, record?.commitsForOthers]).toEqual([Status.WAITING, commits])
+})
+
+test.each<[string, StoredConversation, Summary, boolean]>([
+  ["commits directives of others", helping(Status.WAITING), {}, true],
+  ["does so where no other member is left", helping(Status.STRANDED), {}, true],
+  ["commits nothing without an intact group", waiting, {}, false],
+  ["commits nothing without a directive", helping(Status.WAITING), { directives: [] }, false],
+  ["commits nothing in an earlier epoch", helping(Status.WAITING), { epoch: group.epoch + 1n }, false],
+  ["commits nothing before the end of the log", helping(Status.WAITING), { headSeq: 7n }, false],
+  ["commits nothing after another receipt", helping(Status.WAITING), { receiptHead: bytes32(9) }, false],
+  ["commits nothing once its user leaves", helping(Status.WAITING), { directives: [ownLeave] }, false],
+])("a device that waits with its group: %s", (_, state, more, commits) => {
+  const { effects } = decideRecovery(state, logRead({ directives: [rejoinOf("prn_bob", "dev_bob")], ...more }))
+  expect(effects.includes("carryOutDirectives")).toBe(commits)
+})
+
+test("a device that waits with its group commits nothing if its store was restored", () => {
+  const { state, effects } = decideRecovery(helping(Status.WAITING), shown({ cursor: { processedSeq: 7n } }))
+  expect([state.record?.status, effects]).toEqual([Status.ROLLED_BACK, ["rejoin"]])
 })
 
 test("a receipt that one side does not name counts as equal", () => {

@@ -7,7 +7,7 @@ import { pendingIn } from "../state/pending-rows.ts"
 import { type StoredConversation, withoutGroup, withRecord } from "../state/stored-conversation.ts"
 import type { Decision } from "./event.ts"
 import { isLeaving } from "./leaving.ts"
-import { isAway, rejoinsByItself } from "./status.ts"
+import { commitsForOthers, isAway, rejoinsByItself } from "./status.ts"
 
 /** A step of `sync` for one conversation. The steps run in their order, in the turn of the conversation. */
 export type RecoveryStep =
@@ -49,12 +49,12 @@ export type RecoveryEvent =
     }
   /** The service refuses to list the log. */
   | { readonly on: "logRefused"; readonly reason: "RESOURCE_UNRESOLVED" | "LOG_PRUNED" }
-  /** The members while this device waits to be added. `isAsked`: it has just requested a rejoin. */
+  /** The members while this device waits to be added. `askedBy`: it has just requested a rejoin, for its app or itself. */
   | {
       readonly on: "membersShown"
       readonly shown: Shown
       readonly ownDeviceId: string | undefined
-      readonly isAsked: boolean
+      readonly askedBy: "app" | "device" | undefined
     }
 
 /** Beyond this a device rejoins: one rejoin costs less than processing all the commits. */
@@ -82,10 +82,18 @@ export function decideRecovery(before: StoredConversation, event: RecoveryEvent)
       return to(withoutGroup(withRecord(before, { status: Status.WAITING })))
     case "membersShown": {
       const status = hasHelper(event) ? Status.WAITING : Status.STRANDED
-      const isDue = record?.status !== status && (event.isAsked || isAway(record))
-      return to(isDue ? withRecord(before, { status }) : before)
+      if (event.askedBy === undefined && !isAway(record)) return to(before)
+      const commits = commitsAfter(record, event.askedBy)
+      const isSame = record?.status === status && record.commitsForOthers === commits
+      return to(isSame ? before : withRecord(before, { status, commitsForOthers: commits }))
     }
   }
+}
+
+/** A device with a fault that it has found itself commits nothing. A direct conversation is reset instead. */
+function commitsAfter(record: StoredConversation["record"], askedBy: "app" | "device" | undefined): boolean {
+  if (askedBy === "device" || record === undefined || record.isDirect) return false
+  return commitsForOthers(record) || (askedBy === "app" && record.status === Status.ACTIVE)
 }
 
 type LogRead = Extract<RecoveryEvent, { on: "shown" | "logRead" }>
@@ -100,7 +108,12 @@ function stepsAfterLog(
   const isHidden = isActive && local && shown && local.processedSeq >= shown.headSeq && local.group.epoch < shown.epoch
   if (status === Status.ROLLED_BACK || isHidden) return ["rejoin"]
   if (rejoinsByItself(record)) return ["reportAndRejoin"]
-  if (isAway(record)) return [...when(shown, "lookForHelp"), "resetIfWanted", "flushIfActive"]
+  if (isAway(record)) {
+    const isDue = shown && commitsForOthers(record) && !isLeaving(shown, ownUserId) && shown.directives.length > 0
+    const isInStep = local && shown && local.processedSeq === shown.headSeq && local.group.epoch === shown.epoch
+    const helps = isDue && isInStep && isSameReceipt(local.receipt === "first" ? none : local.receipt.hash, shown)
+    return [...when(shown, "lookForHelp"), "resetIfWanted", "flushIfActive", ...when(helps, "carryOutDirectives")]
+  }
   const receipt = local && local.receipt !== "first" && shown?.epoch === local.group.epoch && local.receipt.hash
   const isOther = isActive && shown && receipt && !isSameReceipt(receipt, shown)
   const steps = when(isOther, "checkEquivocation")
@@ -135,6 +148,8 @@ function stepsAfterLog(
   ]
 }
 
+const none = new Uint8Array()
+
 const isInTransition = (record: StoredConversation["record"]): boolean =>
   record?.status === Status.CREATING || record?.status === Status.LEAVING
 
@@ -143,7 +158,9 @@ const isInTransition = (record: StoredConversation["record"]): boolean =>
  * used, so the next message would reuse a key and nonce.
  */
 const isBehindCursor = ({ record, local }: StoredConversation, { cursor }: ServiceConversation): boolean =>
-  record?.status === Status.ACTIVE && local !== undefined && (cursor?.processedSeq ?? 0n) > local.processedSeq
+  (record?.status === Status.ACTIVE || commitsForOthers(record)) &&
+  local !== undefined &&
+  (cursor?.processedSeq ?? 0n) > local.processedSeq
 
 /** True if the service reports the applied receipt. Earlier versions named none, which counts as equal. */
 export const isSameReceipt = (receiptHead: Uint8Array, shown: Pick<ServiceConversation, "receiptHead">): boolean =>

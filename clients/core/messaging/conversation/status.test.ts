@@ -1,4 +1,4 @@
-import { create } from "@bufbuild/protobuf"
+import { create, type MessageInitShape } from "@bufbuild/protobuf"
 import {
   ConversationRecord_QuarantineSchema,
   ConversationRecordSchema,
@@ -8,6 +8,8 @@ import { describe, expect, test } from "vitest"
 import { isMessagingError } from "../errors.ts"
 import type { LocalGroup } from "../state/stored-conversation.ts"
 import {
+  commitsForOthers,
+  groupToCarryOut,
   groupToCommit,
   groupToRead,
   groupToSend,
@@ -102,4 +104,18 @@ test.each<[string, Parameters<typeof create<typeof ConversationRecordSchema>>[1]
 ])("%s rejoins without the app: %#", (_, fields, expected) => {
   expect(rejoinsByItself(create(ConversationRecordSchema, fields))).toBe(expected)
   expect(rejoinsByItself(undefined)).toBe(false)
+})
+
+test.each<[string, Status, MessageInitShape<typeof ConversationRecordSchema>, string]>([
+  ["that waits", Status.WAITING, {}, "yes"],
+  ["that is stranded", Status.STRANDED, {}, "yes"],
+  ["without an intact group", Status.WAITING, { commitsForOthers: false }, no],
+  ["with a quarantine", Status.WAITING, { quarantine }, no],
+  ["that was rolled back", Status.ROLLED_BACK, {}, back],
+  ["that was removed", Status.REMOVED, {}, no],
+])("a device %s, and a directive about another", (_, status, fields, expected) => {
+  const record = create(ConversationRecordSchema, { commitsForOthers: true, ...fields, status })
+  expect(outcome(() => groupToCarryOut({ record, local: group }))).toBe(expected)
+  expect(commitsForOthers(record)).toBe(expected === "yes")
+  expect(outcome(() => groupToCommit({ record, local: group }))).not.toBe("yes")
 })

@@ -43,6 +43,13 @@ export const isReading = (record: Row): boolean =>
 export const isAway = (record: Row): boolean => record !== undefined && rules[record.status]?.isAway === true
 
 /**
+ * True if a device that waits commits directives about others: the app requested its rejoin, and its group is intact. The
+ * devices that it adds can then add it. Otherwise a group whose other members stay offline would be lost.
+ */
+export const commitsForOthers = (record: Row): boolean =>
+  record?.commitsForOthers === true && isAway(record) && record.quarantine === undefined
+
+/**
  * True if this device requests the rejoin without the app: after a rollback, after conflicting receipts of the service,
  * and after any quarantine of a direct conversation, which continues in a new group if no member adds this device.
  */
@@ -70,6 +77,10 @@ export const groupToSend = (stored: Stored): LocalGroup => groupTo("sends", stor
 
 /** @throws MessagingError CONVERSATION_UNKNOWN, CONVERSATION_NOT_ACTIVE, STATE_ROLLBACK */
 export const groupToCommit = (stored: Stored): LocalGroup => groupTo("commits", stored)
+
+/** The group for the commit of a directive. @throws as `groupToCommit` */
+export const groupToCarryOut = (stored: Stored): LocalGroup =>
+  stored.local !== undefined && commitsForOthers(stored.record) ? stored.local : groupToCommit(stored)
 
 function groupTo(act: "sends" | "commits", { record, local }: Stored): LocalGroup {
   if (record === undefined) throw unknownConversation()

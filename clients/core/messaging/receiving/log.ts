@@ -112,11 +112,13 @@ export async function reportQuarantine(conversation: Conversation): Promise<void
  * Requests that another member removes and adds this device, because it cannot apply the log or must not send. The
  * stored data stays until the welcome arrives. If the service knows of no such member, the conversation is stranded,
  * and the app must create another one.
+ *
+ * @param by The app may request it for a device that has no fault.
  */
-export async function requestRejoin(conversation: Conversation): Promise<void> {
+export async function requestRejoin(conversation: Conversation, by: "app" | "device" = "device"): Promise<void> {
   const processedSeq = (await conversation.stored()).local?.processedSeq ?? 0n
   await conversation.calls.conversations.requestRejoin({ conversationId: conversation.id, processedSeq })
-  await findHelper(conversation, true)
+  await findHelper(conversation, by)
 }
 
 /**
@@ -142,14 +144,14 @@ export async function lookForHelp(conversation: Conversation, { directives }: Se
     const isOwn = userId === owner.userId && deviceId === device.id
     return isOwn && kind === DirectiveKind.REJOIN && status === Directive_Status.OPEN
   })
-  if (isAsked) await findHelper(conversation, false)
+  if (isAsked) await findHelper(conversation, undefined)
 }
 
-async function findHelper(conversation: Conversation, isAsked: boolean): Promise<void> {
+async function findHelper(conversation: Conversation, askedBy: "app" | "device" | undefined): Promise<void> {
   const { calls, device, id: conversationId } = conversation
   const { conversation: shown } = await calls.conversations.getConversation({ conversationId })
   await conversation.stored()
-  await decideOn(conversation, { on: "membersShown", shown, ownDeviceId: device.id, isAsked })
+  await decideOn(conversation, { on: "membersShown", shown, ownDeviceId: device.id, askedBy })
 }
 
 /** Decides on the stored state, in one transaction. @returns The next steps. */

@@ -4,7 +4,7 @@ import { type StagedCommit, ConversationRecord_Status as Status } from "@signet/
 import { Envelope_Kind } from "@signet/proto/messaging/v1/records"
 import { isFailure } from "../../errors.ts"
 import type { Context, Conversation } from "../context.ts"
-import { groupToCommit } from "../conversation/status.ts"
+import { groupToCarryOut, groupToCommit } from "../conversation/status.ts"
 import { treeOf } from "../mls.ts"
 import { pendingIn } from "../state/pending-rows.ts"
 import type { LocalGroup, StoredConversation } from "../state/stored-conversation.ts"
@@ -37,7 +37,7 @@ export async function commit(
   async function attempt(): Promise<"done" | "nothing" | "again"> {
     sent = undefined
     const stored = await conversation.stored()
-    const local = groupToCommit(stored)
+    const local = groupFor(intentId, stored)
     sent = stored.staged
     // A commit of any intent, from before a restart or from another tab, is completed first.
     if (sent !== undefined) {
@@ -76,13 +76,16 @@ export async function commit(
  */
 function stage(conversation: Conversation, local: LocalGroup, intentId: string, plan: Plan) {
   return conversation.change<"done" | "again">(async (stored) => {
-    const now = groupToCommit(stored)
+    const now = groupFor(intentId, stored)
     if (intentId !== directiveIntent && !isStored(stored, intentId)) return { result: "done" }
     if (stored.staged !== undefined || now.group.epoch !== local.group.epoch) return { result: "again" }
     const staged = await stageCommit(conversation, { ...stored, local: now }, intentId, plan)
     return { next: { ...stored, staged }, result: "again" }
   })
 }
+
+const groupFor = (intentId: string, stored: StoredConversation): LocalGroup =>
+  intentId === directiveIntent ? groupToCarryOut(stored) : groupToCommit(stored)
 
 const isStored = ({ record }: StoredConversation, intentId: string): boolean =>
   pendingIn(record, "intent").some(({ key }) => key === intentId)
@@ -111,7 +114,7 @@ async function checkApplied(conversation: Conversation, staged: StagedCommit): P
   const stored = await conversation.stored()
   const isStaged = stored.staged !== undefined && equalBytes(stored.staged.commitHash, staged.commitHash)
   if (!isStaged && !isStored(stored, staged.intentId)) return
-  groupToCommit(stored)
+  groupToCarryOut(stored)
   throw notInLog()
 }
 

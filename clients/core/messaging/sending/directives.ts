@@ -7,6 +7,7 @@ import { rosterOf } from "../checks/roster.ts"
 import type { Context, Conversation } from "../context.ts"
 import { longestAskedMs, pause } from "../conversation/backoff.ts"
 import { isLeaving } from "../conversation/leaving.ts"
+import { commitsForOthers } from "../conversation/status.ts"
 import { isMessagingError, MessagingError } from "../errors.ts"
 import type { Person } from "../events.ts"
 import { idOf } from "../ids.ts"
@@ -79,7 +80,8 @@ function returnAfter(conversation: Conversation, ms: number, returns: number): v
 /** Carries out directives in a turn of its own, if this device can commit. */
 export async function carryOutIfActive(conversation: Conversation, returns?: number): Promise<void> {
   const { record } = await conversation.stored()
-  if (record?.status === Status.ACTIVE) await conversation.inTurn(() => carryOutDirectives(conversation, returns))
+  const isAble = record?.status === Status.ACTIVE || commitsForOthers(record)
+  if (isAble) await conversation.inTurn(() => carryOutDirectives(conversation, returns))
 }
 
 function isAboutUs({ owner, device }: Context, { userId, deviceId }: Directive): boolean {

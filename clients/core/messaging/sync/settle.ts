@@ -38,7 +38,7 @@ const steps: Readonly<Record<RecoveryStep, (conversation: Conversation, shown: S
     await catchUp(conversation)
     await recover(conversation, "logRead", shown)
   },
-  rejoin: requestRejoin,
+  rejoin: (conversation) => requestRejoin(conversation),
   checkEquivocation: handleEquivocation,
   rejoinIfEpochLost,
   reportAndRejoin,
