@@ -70,7 +70,7 @@ export const administrationMutants: readonly Mutant[] = [
   },
   {
     fault: "whoever administers members makes anybody an administrator",
-    from: "!isOwnKey(key) || grounds.held.has(key)",
+    from: "!isOwnKey(key) || mayAdd(key, grounds.held)",
     to: "!isOwnKey(key) || grounds.held.size > 0",
     name: "are more than the caller holds",
     ...scopes,

@@ -12,11 +12,6 @@ export const kernelReasons: readonly Reason[] = [
     changes: ["oldest !== undefined → true"],
   },
   {
-    file: "server/kernel/limits/refusal-cache.ts",
-    why: "`undefined > nowMs` is false, and the deletion of a missing key does nothing.",
-    changes: ["untilMs === undefined → false"],
-  },
-  {
     file: "server/kernel/limits/settings.ts",
     why: "`Number.isInteger` is false for every value that is not a number; the condition narrows the type.",
     changes: ['typeof value === "number" → true'],
