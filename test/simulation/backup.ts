@@ -32,6 +32,8 @@ const tries = 10
 const againMs = 5_000
 /** Members admit a new device after ten seconds, if none of the user's own devices does. */
 const admittedMs = 45_000
+/** An online member removes a revoked device sooner. */
+const revokedMs = 15_000
 
 export function playBackup(cast: Cast, random: Seeded): Playing {
   const { schedule } = cast
@@ -93,6 +95,18 @@ export function playBackup(cast: Cast, random: Seeded): Playing {
     })
   }
 
+  /** The user revokes each lost device: it can commit nothing, so a leave may wait for it. */
+  async function revokeLost({ device }: Loss): Promise<void> {
+    const isRunning = (id: string) => cast.devices.some(({ messenger }) => messenger?.deviceId === id)
+    for (const { id, isRevoked } of (await device.messenger?.devices()) ?? []) {
+      if (isRevoked || isRunning(id)) continue
+      await attempt(cast, device, "revokes a lost device", async () => device.messenger?.revokeDevice(id))
+    }
+    await schedule.wait(revokedMs)
+    if (cast.features.has("hints")) return
+    for (const one of cast.devices) await attempt(cast, one, "sync", async () => one.messenger?.sync())
+  }
+
   return {
     async act() {
       const [is, device] = [random.below(100), random.pick(cast.devices)]
@@ -109,6 +123,7 @@ export function playBackup(cast: Cast, random: Seeded): Playing {
         await schedule.wait(againMs)
       }
       if (loss?.isInPeace) await schedule.wait(admittedMs)
+      if (loss !== undefined) await revokeLost(loss)
     },
     async violations() {
       if (loss?.device.messenger === undefined || isExpired) return wrong

@@ -37,6 +37,10 @@ test.runIf(isLong)("a message of a user who has left does not wait, although no 
   expectSound(51715861, { features }),
 )
 
+test.runIf(isLong)("a leave ends once the users that stay have revoked the devices that they lost", async () => {
+  for (const seed of [900065, 900098]) await expectSound(seed, { features })
+})
+
 // Seeds that found something once, and find it again with the fault put back, with the features of that time.
 const earlier: readonly Feature[] = ["hints", "tabs", "renewal", "attachments"]
 test.runIf(isLong)("a device that registers before it has key packages is soon added by the user's other device", () =>
