@@ -32,6 +32,8 @@ const tries = 10
 const againMs = 5_000
 /** Members admit a new device after ten seconds, if none of the user's own devices does. */
 const admittedMs = 45_000
+/** An online member removes a revoked device sooner. */
+const revokedMs = 15_000
 
 export function playBackup(cast: Cast, random: Seeded): Playing {
   const { schedule } = cast
@@ -93,6 +95,18 @@ export function playBackup(cast: Cast, random: Seeded): Playing {
     })
   }
 
+  /** The user revokes each lost device: it can commit nothing, so a leave may wait for it. */
+  async function revokeLost({ device }: Loss): Promise<void> {
+    const isRunning = (id: string) => cast.devices.some(({ messenger }) => messenger?.deviceId === id)
+    for (const { id, isRevoked } of (await device.messenger?.devices()) ?? []) {
+      if (isRevoked || isRunning(id)) continue
+      await attempt(cast, device, "revokes a lost device", async () => device.messenger?.revokeDevice(id))
+    }
+    await schedule.wait(revokedMs)
+    if (cast.features.has("hints")) return
+    for (const one of cast.devices) await attempt(cast, one, "sync", async () => one.messenger?.sync())
+  }
+
   return {
     async act() {
       const [is, device] = [random.below(100), random.pick(cast.devices)]
@@ -108,8 +122,12 @@ export function playBackup(cast: Cast, random: Seeded): Playing {
         await restore(loss)
         await schedule.wait(againMs)
       }
-      if (loss?.isInPeace) await schedule.wait(admittedMs)
-      if (loss !== undefined) await revokeLost(cast, loss.device)
+      if (loss?.isInPeace) {
+        await schedule.wait(admittedMs)
+        // Without a revocation.
+        wrong.push(...(await notAdmitted(cast, loss.device)))
+      }
+      if (loss !== undefined) await revokeLost(loss)
     },
     async violations() {
       if (loss?.device.messenger === undefined || isExpired) return wrong
@@ -139,23 +157,4 @@ async function notAdmitted(cast: Cast, { name, userId, messenger }: SimulatedDev
     if (isHelped && !isIn) found.push(`${name} is not admitted after its user lost all devices`)
   }
   return found
-}
-
-/**
- * Revokes lost devices where no other member can commit. The service cannot distinguish a lost device from an offline one,
- * so the others wait for it until its user revokes it. Then they must report that no member is left.
- */
-async function revokeLost(cast: Cast, own: SimulatedDevice): Promise<void> {
-  const isRunning = (id: string) => cast.devices.some(({ messenger }) => messenger?.deviceId === id)
-  const lost = new Set<string>()
-  for (const { conversation } of cast.service.conversations.all.values()) {
-    const { id, kind, roster, status } = conversation
-    const infos = await Promise.all(cast.devices.map(({ messenger }) => messenger?.conversation(id)))
-    if (kind === "DIRECT" || status !== "ACTIVE" || infos.some((info) => info?.status === "active")) continue
-    for (const { userId, deviceId } of roster) if (userId === own.userId && !isRunning(deviceId)) lost.add(deviceId)
-  }
-  for (const id of lost) await attempt(cast, own, "revokes a lost device", async () => own.messenger?.revokeDevice(id))
-  for (const device of lost.size === 0 ? [] : cast.devices) {
-    await attempt(cast, device, "settles", async () => device.messenger?.sync())
-  }
 }

@@ -31,7 +31,10 @@ export async function violationsOf(cast: Cast, hostility: Hostility | undefined,
   for (const kept of service.conversations.all.values()) {
     found.push(...onlyWhileMember(cast, kept, here), ...readOnce(cast, kept, here, isHonest))
     // Whoever leaves as the last one closes it, and reads no more: its own last message neither.
-    if (kept.conversation.status === "CLOSED") continue
+    if (kept.conversation.status === "CLOSED") {
+      if (isHonest) for (const one of able) found.push(...(await waitsInClosed(kept, one)))
+      continue
+    }
     if (!isHonest) found.push(...(await untold(cast, kept, able)))
     // Where all were deceived, nobody is left to let anybody in again.
     if (!isHonest && !(await isAnyActive(cast, kept, able))) continue
@@ -165,6 +168,15 @@ function allRead({ watching, restored }: Cast, kept: Kept, known: readonly Known
     }
   }
   return found
+}
+
+/** A closed conversation ends what waited in it: own messages and changes, and the wait to be added. */
+async function waitsInClosed({ conversation: { id } }: Kept, { device, messenger }: Known): Promise<string[]> {
+  const status = (await messenger.conversation(id))?.status
+  if (status === "waiting") return [`${device.name} waits to be added to a closed conversation`]
+  if (status !== "active" && status !== "leaving") return []
+  const rows = (await Promise.all(toDo.map((table) => device.store.list(id, table)))).flat()
+  return rows.length > 0 ? [`${device.name} has ${rows.length} to do in a closed conversation`] : []
 }
 
 /** Who is in, is active, at the end of the log, and with the members that the service counts. */

@@ -193,4 +193,35 @@ function story(start: () => Promise<Serving & { close(): Promise<unknown> }>): v
     expect(await statusIn(all)).toBe("removed")
     expect(fates).toEqual(["unsent"])
   })
+
+  test.runIf(isLong)(
+    "reports what waits if the other user has lost all devices, and a new device waits no longer",
+    async () => {
+      const { person: cat, ...lost } = await messengers.newcomer("cat, who loses a device")
+      const phone = await messengers.newcomer("ann, whom nobody removes")
+      const laptop = await messengers.open(await phone.person.again())
+      await laptop.messenger.sync()
+      const { id } = await phone.messenger.createGroupConversation([cat.userId])
+      for (const one of [laptop, lost]) await one.messenger.sync()
+      const { outboxId } = await laptop.messenger.encryptMessage(id, utf8("written offline"))
+      await phone.messenger.leave(id)
+      // The leave waits for the lost device, as long as nobody revokes it.
+      const next = await messengers.open(await cat.again())
+      await next.messenger.sync()
+      expect((await phone.messenger.conversation(id))?.status).toBe("leaving")
+      await next.messenger.revokeDevice(lost.messenger.deviceId)
+      const fates: unknown[] = []
+      laptop.messenger.subscribe((event) => event.is === "unsent" && fates.push(event.outboxId))
+      await laptop.messenger.sync()
+      expect(fates).toEqual([outboxId])
+      expect(await laptop.messenger.outbox(id)).toEqual([])
+      // The store of the revoked device knows the conversation.
+      const back = await messengers.open(await cat.again(), { store: lost.store, box: lost.box })
+      await back.messenger.startAnew()
+      expect((await back.messenger.conversation(id))?.status).toBe("waiting")
+      await back.messenger.sync()
+      expect((await back.messenger.conversation(id))?.status).toBe("stranded")
+      await expect(back.messenger.send(id, utf8("alone"))).rejects.toMatchObject({ reason: "CONVERSATION_NOT_ACTIVE" })
+    },
+  )
 }

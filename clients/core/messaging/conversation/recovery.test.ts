@@ -120,9 +120,10 @@ const rows: readonly Row[] = [
   ["an equivocation is reported, and the device rejoins", equivocated, logRead(), ["reportAndRejoin"]],
   ["another quarantine waits for the app", stateOf(Status.QUARANTINED), logRead({ directives: [directive] }), []],
   ["a device that waits looks for help", waiting, logRead(), lookingForHelp],
+  ["without a summary it looks, too", waiting, event("logRead", undefined), lookingForHelp],
   [
-    "without a summary it only looks for a reset",
-    waiting,
+    "a device that creates the group looks for nobody",
+    stateOf(Status.WAITING, {}, { creationId: "int_1" }),
     event("logRead", undefined),
     ["resetIfWanted", "flushIfActive"],
   ],
@@ -140,10 +141,17 @@ const rows: readonly Row[] = [
     [],
   ],
   [
-    "a closed conversation sends nothing",
+    "a closed conversation carries out no directive, and refuses what waits",
     stateOf(Status.ACTIVE, {}, { due: [intent, message] }),
     logRead({ status: ServiceStatus.CLOSED, directives: [directive] }),
-    [],
+    ["carryOutIntents", "flush"],
+  ],
+  ["in a closed conversation without work nothing is done", active, logRead({ status: ServiceStatus.CLOSED }), []],
+  [
+    "a device follows the leave of its user also in a closed conversation",
+    stateOf(Status.ACTIVE, {}, { due: [message] }),
+    logRead({ status: ServiceStatus.CLOSED, directives: [ownLeave] }),
+    ["followLeave"],
   ],
   [
     "a device that is leaving sends nothing, and confirms a leave that the service does not show",
@@ -278,6 +286,14 @@ test.each<[string, StoredConversation, Summary | undefined, "app" | "device" | u
     "device",
     Status.WAITING,
   ],
+  [
+    "the conversation is closed",
+    waiting,
+    { members: [own, other], status: ServiceStatus.CLOSED },
+    undefined,
+    Status.STRANDED,
+  ],
+  ["the user is no member any more", waiting, undefined, undefined, Status.STRANDED],
   ["a stranded device has a helper again", stateOf(Status.STRANDED), { members: [other] }, undefined, Status.WAITING],
   ["a device that is not waiting keeps its status", active, { members: [own] }, undefined, Status.ACTIVE],
 ])("after the members are read: %s", (_, before, members, askedBy, status) => {

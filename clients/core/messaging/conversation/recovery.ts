@@ -112,22 +112,30 @@ function stepsAfterLog(
     const isDue = shown && commitsForOthers(record) && !isLeaving(shown, ownUserId) && shown.directives.length > 0
     const isInStep = local && shown && local.processedSeq === shown.headSeq && local.group.epoch === shown.epoch
     const helps = isDue && isInStep && isSameReceipt(local.receipt === "first" ? none : local.receipt.hash, shown)
-    return [...when(shown, "lookForHelp"), "resetIfWanted", "flushIfActive", ...when(helps, "carryOutDirectives")]
+    // A device that creates the group itself needs nobody to add it.
+    return [
+      ...when(shown || record?.creationId === "", "lookForHelp"),
+      "resetIfWanted",
+      "flushIfActive",
+      ...when(helps, "carryOutDirectives"),
+    ]
   }
   const receipt = local && local.receipt !== "first" && shown?.epoch === local.group.epoch && local.receipt.hash
   const isOther = isActive && shown && receipt && !isSameReceipt(receipt, shown)
   const steps = when(isOther, "checkEquivocation")
   const isClosed = shown?.status === Conversation_Status.CLOSED
-  if (isClosed) {
-    // The last user who leaves closes a conversation. While it has other members, the service alone cannot close it.
-    const isAlone = local && usersIn(local.group).every((userId) => userId === ownUserId)
-    return [...steps, ...when((isActive || status === Status.LEAVING) && isAlone, "close")]
-  }
+  const isAlone = local && usersIn(local.group).every((userId) => userId === ownUserId)
+  // The last user who leaves closes a conversation. While it has other members, the service alone cannot close it.
+  if (isClosed && isAlone) return [...steps, ...when(isActive || status === Status.LEAVING, "close")]
   const isWaiting = pendingIn(record, "outbox").length > 0
   const hasIntent = pendingIn(record, "intent").length > 0
   if (shown && isLeaving(shown, ownUserId)) {
     const isPending = isWaiting || hasIntent
     return [...steps, ...when(isActive || (status === Status.LEAVING && isPending), "followLeave")]
+  }
+  // The service refuses each waiting change and message, which are then reported.
+  if (isClosed) {
+    return [...steps, ...when(isActive && hasIntent, "carryOutIntents"), ...when(isActive && isWaiting, "flush")]
   }
   // The log was read, and removes nobody.
   if (status === Status.LEAVING) return [...steps, ...when(local && shown, "confirmLeave")]
@@ -170,7 +178,9 @@ export const isSameReceipt = (receiptHead: Uint8Array, shown: Pick<ServiceConver
  * True if a member is neither to be removed nor to be added again. The service asserts this, so it has no final effect.
  */
 function hasHelper({ shown, ownDeviceId }: Extract<RecoveryEvent, { on: "membersShown" }>): boolean {
-  const { members = [], directives = [] } = shown ?? {}
+  const { members = [], directives = [], status } = shown ?? {}
+  // A closed conversation accepts no commit.
+  if (status === Conversation_Status.CLOSED) return false
   return members.some(
     (member) =>
       member.deviceId !== ownDeviceId &&

@@ -30,6 +30,7 @@ test.each<[FailureReason, string, string]>([
   ["KEY_PACKAGE_NOT_CLAIMED", otherMessage, stalePlan],
   ["COMMIT_REQUIRED", removalFirst, removalFirst],
   ["RATE_LIMITED", "retry / asked / QUEUED", "retry / asked / QUEUED"],
+  ["CONVERSATION_CLOSED", "drop", otherCommit],
   ["LIMIT_EXCEEDED", "drop", otherCommit],
   ["INVALID_FIELD", "drop", otherCommit],
   ["UNAVAILABLE", "queue", "queue"],

@@ -97,6 +97,7 @@ const reactions: Readonly<Record<SendItemKind, Partial<Record<FailureReason, Rea
     LOG_INCOMPLETE: logLost,
     RATE_LIMITED: rateLimited,
     NOT_MEMBER: { is: "reject", steps: ["followLeave"] },
+    CONVERSATION_CLOSED: { is: "drop" },
     LIMIT_EXCEEDED: { is: "drop" },
     INVALID_FIELD: { is: "drop" },
   },

@@ -10,6 +10,7 @@ import {
   Directive_Status,
   DirectiveKind,
   type DirectiveSchema,
+  Conversation_Status as ServiceStatus,
 } from "@signet/proto/messaging/v1/records"
 import { expect, test } from "vitest"
 import * as world from "../../../../proto/canonical/testing/world.ts"
@@ -110,6 +111,7 @@ const rejoin: MessageInitShape<typeof DirectiveSchema> = {
 }
 test.each<[string, typeof rejoin, number]>([
   ["of this device", {}, 1],
+  ["of this device, which was removed", { status: Directive_Status.REMOVED }, 1],
   ["of another device", { deviceId: idOf("dev", world.id(1)) }, 0],
   ["of another user", { userId: idOf("prn", world.bob) }, 0],
   ["that is done", { status: Directive_Status.DONE }, 0],
@@ -119,6 +121,27 @@ test.each<[string, typeof rejoin, number]>([
   await write({ status: Status.WAITING }, { local: undefined })
   await lookForHelp(conversation, create(ConversationSchema, { directives: [{ ...rejoin, ...change }] }))
   expect(called).toHaveLength(calls)
+})
+
+const listedNowhere = undefined
+test.each<[string, Shown | undefined, Status]>([
+  ["that its user is no member of", undefined, Status.STRANDED],
+  ["that is closed", { status: ServiceStatus.CLOSED, members: [{ userId }] }, Status.STRANDED],
+  ["that it asked to join, and whose members all leave", { directives: [rejoin], members: [] }, Status.STRANDED],
+  ["that it asked to join", { directives: [rejoin], members: [{ userId }] }, Status.WAITING],
+  ["that it has not asked to join yet", { members: [] }, Status.WAITING],
+])("a device without a leaf in a conversation %s", async (_, shown, status) => {
+  const { conversation, write } = await scripted({
+    service: {
+      getConversation() {
+        if (shown === undefined) throw refusedAs("RESOURCE_UNRESOLVED")
+        return { conversation: shown }
+      },
+    },
+  })
+  await write({ status: Status.WAITING }, { local: undefined })
+  await lookForHelp(conversation, listedNowhere)
+  expect((await conversation.stored()).record?.status).toBe(status)
 })
 
 const quarantine = (more: MessageInitShape<typeof ConversationRecord_QuarantineSchema> = {}) =>

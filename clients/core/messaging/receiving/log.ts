@@ -1,11 +1,12 @@
 import { type ConversationRecord, ConversationRecord_Status as Status } from "@signet/proto/client/v1/records"
 import {
+  Conversation_Status,
   Directive_Status,
   DirectiveKind,
   type Conversation as ServiceConversation,
 } from "@signet/proto/messaging/v1/records"
-import { failureOf } from "../../errors.ts"
-import type { Conversation } from "../context.ts"
+import { failureOf, isFailure } from "../../errors.ts"
+import type { Context, Conversation } from "../context.ts"
 import { isUnreachable } from "../conversation/backoff.ts"
 import { decideRecovery, type RecoveryEvent, type RecoveryStep } from "../conversation/recovery.ts"
 import { isReading } from "../conversation/status.ts"
@@ -118,7 +119,7 @@ export async function reportQuarantine(conversation: Conversation): Promise<void
 export async function requestRejoin(conversation: Conversation, by: "app" | "device" = "device"): Promise<void> {
   const processedSeq = (await conversation.stored()).local?.processedSeq ?? 0n
   await conversation.calls.conversations.requestRejoin({ conversationId: conversation.id, processedSeq })
-  await findHelper(conversation, by)
+  await findHelper(conversation, await showMembers(conversation), by)
 }
 
 /**
@@ -137,21 +138,45 @@ export async function rejoinIfEpochLost(conversation: Conversation): Promise<boo
   return isLost
 }
 
-/** Looks for a member that could add this device: others may have joined, or have requested the same since. */
-export async function lookForHelp(conversation: Conversation, { directives }: ServiceConversation): Promise<void> {
-  const { device, owner } = conversation
-  const isAsked = directives.some(({ kind, status, userId, deviceId }) => {
-    const isOwn = userId === owner.userId && deviceId === device.id
-    return isOwn && kind === DirectiveKind.REJOIN && status === Directive_Status.OPEN
-  })
-  if (isAsked) await findHelper(conversation, undefined)
+/**
+ * Looks for a member that could add this device: others may have joined, left, or requested the same since.
+ *
+ * @param listed Undefined if the service's list lacks the conversation, because this device has no leaf in it.
+ */
+export async function lookForHelp(conversation: Conversation, listed: ServiceConversation | undefined): Promise<void> {
+  if (listed !== undefined && !isHelpDue(conversation, listed)) return
+  const shown = await showMembers(conversation)
+  if (shown === undefined || isHelpDue(conversation, shown)) await findHelper(conversation, shown, undefined)
 }
 
-async function findHelper(conversation: Conversation, askedBy: "app" | "device" | undefined): Promise<void> {
-  const { calls, device, id: conversationId } = conversation
-  const { conversation: shown } = await calls.conversations.getConversation({ conversationId })
+/** True if this device has requested to be added, or if the conversation is closed. */
+const isHelpDue = ({ device, owner }: Context, { directives, status }: ServiceConversation): boolean =>
+  status === Conversation_Status.CLOSED ||
+  directives.some(
+    (one) =>
+      one.kind === DirectiveKind.REJOIN &&
+      one.status !== Directive_Status.DONE &&
+      one.userId === owner.userId &&
+      one.deviceId === device.id,
+  )
+
+/** Undefined for a conversation that the service does not know, or whose members include no device of the user. */
+async function showMembers({ calls, id: conversationId }: Conversation): Promise<ServiceConversation | undefined> {
+  try {
+    return (await calls.conversations.getConversation({ conversationId })).conversation
+  } catch (error) {
+    if (!isFailure(error, "RESOURCE_UNRESOLVED")) throw error
+    return undefined
+  }
+}
+
+async function findHelper(
+  conversation: Conversation,
+  shown: ServiceConversation | undefined,
+  askedBy: "app" | "device" | undefined,
+): Promise<void> {
   await conversation.stored()
-  await decideOn(conversation, { on: "membersShown", shown, ownDeviceId: device.id, askedBy })
+  await decideOn(conversation, { on: "membersShown", shown, ownDeviceId: conversation.device.id, askedBy })
 }
 
 /** Decides on the stored state, in one transaction. @returns The next steps. */

@@ -42,7 +42,7 @@ const steps: Readonly<Record<RecoveryStep, (conversation: Conversation, shown: S
   checkEquivocation: handleEquivocation,
   rejoinIfEpochLost,
   reportAndRejoin,
-  lookForHelp: async (conversation, shown) => shown && lookForHelp(conversation, shown),
+  lookForHelp,
   resetIfWanted: async (conversation) => isWanted(await conversation.stored()) && resetIfAllowed(conversation),
   flushIfActive,
   followLeave,
