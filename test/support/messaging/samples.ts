@@ -20,6 +20,8 @@ const fields: Record<string, Record<string, unknown>> = {
   RegisterDevice: { deviceRequest: randomBytes(100) },
   RenewCredential: { deviceId, deviceRequest: randomBytes(100) },
   RevokeDevice: { deviceId },
+  ListUserDevices: { userId },
+  RevokeUserDevices: { userId, deviceIds: [deviceId] },
   UploadKeyPackages: { packages: [{ keyPackage: randomBytes(100) }] },
   ClaimKeyPackages: { claimId: newClaimId(), conversationId, deviceIds: [deviceId] },
   CreateConversation: {

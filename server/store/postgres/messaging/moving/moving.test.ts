@@ -256,6 +256,7 @@ const notMessagings = new Set([
   "identity",
   "invitation",
   "issuer_key",
+  "limit_refusal",
   "lockout",
   "magic_link_request",
   "membership",
