@@ -241,6 +241,6 @@ describe.skipIf(chromiumMissing !== undefined)(title, () => {
     expect(ended?.memoryBytes).toBeGreaterThan(1_000_000)
     expect(ended?.memoryBytes).toBeLessThan(20_000_000)
     expect(await tab.evaluate(() => window.messenger.reasonAfterClose())).toBe("CLOSED")
-    expect(tab.workers()).toEqual([])
+    await expect.poll(() => tab.workers().length).toBe(0)
   })
 })

@@ -175,8 +175,12 @@ const commands: Record<string, (given: any) => unknown> = {
     handle.close()
     return all
   },
-  /** Makes calls, at most 32 at once. @returns Nanoseconds of a call, and kilobytes before and after. */
-  async calls({ options, count }: { options: ReactNativeOptions; count: number }) {
+  /**
+   * Makes calls, at most 32 at once, up to four times: a collection may come late, and a leak stays.
+   *
+   * @returns Nanoseconds of a call, and kilobytes before and after the last time.
+   */
+  async calls({ options, count, growth }: { options: ReactNativeOptions; count: number; growth: number }) {
     const client = await openNativeClient(native, { account: "calls", identity: optionsOf(options) })
     const run = async (each: number) => {
       const worker = async () => {
@@ -187,11 +191,15 @@ const commands: Record<string, (given: any) => unknown> = {
     await run(Math.ceil(count / 320))
     collectGarbage()
     const before = residentKilobytes()
-    const start = Date.now()
-    await run(Math.ceil(count / 32))
-    const nanoseconds = ((Date.now() - start) * 1e6) / count
-    collectGarbage()
-    const after = residentKilobytes()
+    let nanoseconds = 0
+    let after = Number.POSITIVE_INFINITY
+    for (let time = 0; time < 4 && after - before >= growth; time++) {
+      const start = Date.now()
+      await run(Math.ceil(count / 32))
+      nanoseconds = ((Date.now() - start) * 1e6) / count
+      collectGarbage()
+      after = residentKilobytes()
+    }
     await client.close()
     return { nanoseconds, before, after }
   },
