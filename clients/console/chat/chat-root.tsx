@@ -126,7 +126,12 @@ function Gate({ settings, failure, backend }: GateProps): ReactNode {
 }
 
 /** The service has ended the session, for example because the device was revoked. */
-const endedReasons: ReadonlySet<FailureReason | undefined> = new Set(["SESSION_REVOKED", "SESSION_EXPIRED"])
+const endedReasons: ReadonlySet<FailureReason | undefined> = new Set([
+  "SESSION_REVOKED",
+  "SESSION_EXPIRED",
+  // Its token is still valid: the session ends with the next refresh.
+  "DEVICE_REVOKED",
+])
 
 interface OpenedProps {
   readonly settings: Settings
