@@ -3,14 +3,14 @@ import { useAsk } from "./ask.ts"
 import { t } from "./text/counted.ts"
 
 interface CountedProps {
-  /** What the action ends. */
+  /** The things that the action ends. */
   readonly about: string
   readonly of: readonly string[]
   /** Counts what ends, when the question opens. */
   readonly count: (signal: AbortSignal) => Promise<string>
 }
 
-/** What a destructive action ends, with its number. */
+/** The things that a destructive action ends, with their number. */
 export function Counted({ about, of, count }: CountedProps): ReactNode {
   const { data, error } = useAsk(["count", ...of], count)
   return (

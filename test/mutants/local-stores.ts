@@ -92,8 +92,8 @@ export const localStoreMutants: readonly Mutant[] = [
   {
     fault: "a conversation is closed on the service's word alone",
     file: `${core}/conversation/recovery.ts`,
-    from: ' && isAlone, "close"',
-    to: ', "close"',
+    from: "if (isClosed && isAlone) return",
+    to: "if (isClosed) return",
     test: answers,
     name: "a report of the service alone does not close a conversation with other members",
   },

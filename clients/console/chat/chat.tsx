@@ -17,7 +17,7 @@ interface ChatProps {
   readonly backend: Backend
 }
 
-/** What is open beside the list. On a narrow screen only one of both is shown. */
+/** The view that is open beside the list. On a narrow screen only one of both is shown. */
 type View = { readonly is: "list" } | { readonly is: "own" } | { readonly is: "conversation"; readonly id: string }
 
 /** The conversations of this device, and the one that is open. */

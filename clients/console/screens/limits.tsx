@@ -10,7 +10,7 @@ import { Card, Id, List, Page } from "../page.tsx"
 import { Link } from "../router.tsx"
 import { t } from "../text/limits.ts"
 
-/** What refuses calls now, the locked principals, and the settings in force. */
+/** The limits that refuse calls now, the locked principals, and the settings in force. */
 export function Limits(): ReactNode {
   const { isInstallation } = useAccess()
   return (

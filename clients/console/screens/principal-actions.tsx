@@ -148,7 +148,7 @@ export function ProviderAccountAction(props: { account: ProviderAccount; princip
   )
 }
 
-/** What an action ends, with the person's sessions in the app. */
+/** The things that an action ends, with the person's sessions in the app. */
 function SessionsEnd({ about, principalId }: { about: string; principalId: string }): ReactNode {
   const admin = useService(AppAuthService)
   const { appId } = useAccess()

@@ -1,4 +1,4 @@
-/** What the server stores, as it returns it. */
+/** The rows that the server stores, as it returns them. */
 export const stored = {
   about:
     "These are the server's rows, as it returns them to a member. It has the order, the sizes and the senders' devices, and no key.",

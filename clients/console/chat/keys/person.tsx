@@ -13,7 +13,7 @@ interface PersonProps {
   readonly keyVersion: number
   readonly isBlocked: boolean
   readonly onCompared: () => void
-  /** What else can be done with a member of a group. */
+  /** Further actions on a member of a group. */
   readonly actions?: (devices: number) => ReactNode
 }
 

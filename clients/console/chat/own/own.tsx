@@ -16,7 +16,7 @@ interface OwnProps {
   readonly onBack: () => void
 }
 
-/** What concerns this user alone: devices, history, backups, and the people whom they block. */
+/** The user's own matters: devices, history, backups, and the people whom they block. */
 export function Own({ messenger, observed, transfers, onBack }: OwnProps): ReactNode {
   return (
     <main className="chat-own-page">
