@@ -37,7 +37,7 @@ export interface CoreFacade {
   /** Of its class, such as `PushEndpoint`. */
   readonly name: string
   readonly proto: string
-  /** What its calls are, for documentation comments. */
+  /** The subject of its calls, for documentation comments. */
   readonly summary: readonly string[]
 }
 

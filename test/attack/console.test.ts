@@ -94,7 +94,7 @@ describe.skipIf(chromiumMissing !== undefined || !isLong)(title, () => {
     await expect.poll(() => tab.locator("main img").count()).toBe(1)
     await expect.poll(() => story.watched.violations.length).toBeGreaterThan(before)
     expect(await tab.title()).not.toBe("xss")
-    // What follows reports its own violations only.
+    // The next steps report their own violations only.
     story.watched.violations.length = 0
   })
 

@@ -9,7 +9,7 @@ import { launchChromium } from "./chromium.ts"
 export interface Chats {
   /** Signs a person in, in a new browser profile. @param query Of the page's address. */
   open(email: string, query?: string): Promise<Page>
-  /** What the camera shows from now on. */
+  /** Sets the picture that the camera shows from now on. */
   film(code: string): void
   /** Reports of the pages' policy, and errors of their scripts. */
   readonly violations: readonly string[]

@@ -51,7 +51,7 @@ export function auditRefusals(deps: {
   }
 }
 
-/** What the event names, and no more. */
+/** The fields that the event names, and no others. */
 const refusalOf = (
   { kind, target, actorPrincipalId, occurredAtMs, request }: AuditEvent,
   { key, untilMs }: InForce,

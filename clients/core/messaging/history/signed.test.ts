@@ -1,4 +1,4 @@
-// What a device verifies of a request for its history, and of a grant: every field, with its bounds.
+// The checks of a request for history and of a grant: every field, with its bounds.
 import { generateKeyPairSync, sign } from "node:crypto"
 import { create, type DescMessage, fromBinary, type MessageInitShape, toBinary } from "@bufbuild/protobuf"
 import { concat, utf8 } from "@signet/canonical/bytes"

@@ -20,7 +20,7 @@ const answerLimits: AnswerLimits = {
   answerFields: 10_000,
 }
 
-/** What a bounded transport needs of `fetch`. */
+/** The part of `fetch` that a bounded transport needs. */
 export type Send = (url: string, init: SendInit) => Promise<Answer>
 
 interface SendInit {

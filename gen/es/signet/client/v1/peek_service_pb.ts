@@ -56,7 +56,7 @@ export const PeekRequestSchema: GenMessage<PeekRequest> = /*@__PURE__*/
  */
 export type PeekResponse = Message<"signet.client.v1.PeekResponse"> & {
   /**
-   * What was found.
+   * Tells the push extension how to show the notification.
    *
    * @generated from field: signet.client.v1.PeekOutcome outcome = 1;
    */
@@ -113,7 +113,7 @@ export const PreviewSchema: GenMessage<Preview> = /*@__PURE__*/
   messageDesc(file_signet_client_v1_peek_service, 2);
 
 /**
- * What a peek found.
+ * Result of a peek.
  *
  * @generated from enum signet.client.v1.PeekOutcome
  */
@@ -141,7 +141,7 @@ export const PeekOutcome = {
 } as const;
 
 /**
- * What a peek found.
+ * Result of a peek.
  *
  * @generated from enum signet.client.v1.PeekOutcome
  */
