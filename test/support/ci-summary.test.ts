@@ -57,6 +57,19 @@ describe("the summary of a run of .ci/run", () => {
     expect(of([missing]).notAllowed).toEqual(["a.test.ts: races one wins"])
   })
 
+  test("names each failed test and each file that failed before its tests, with their messages", () => {
+    const failed = report("a.test.ts", { works: "passed", breaks: "failed" })
+    const broken: Report = {
+      ...report("b.test.ts", {}),
+      numFailedTestSuites: 1,
+      testResults: [{ name: "/repository/b.test.ts", assertionResults: [], status: "failed", message: "no module" }],
+    }
+    expect(of([failed, broken]).failures).toEqual([
+      { name: "a.test.ts: breaks", message: "" },
+      { name: "b.test.ts", message: "no module" },
+    ])
+  })
+
   test("does not take the same name in another file for it", () => {
     const reports = [report("a.test.ts", { "needs Go": "skipped" }), report("b.test.ts", { "needs Go": "passed" })]
     expect(of(reports).notAllowed).toEqual(["a.test.ts: needs Go"])

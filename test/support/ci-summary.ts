@@ -10,7 +10,14 @@ export interface Report {
   readonly testResults: readonly {
     /** Path of the file. */
     readonly name: string
-    readonly assertionResults: readonly { readonly fullName: string; readonly status: string }[]
+    readonly assertionResults: readonly {
+      readonly fullName: string
+      readonly status: string
+      readonly failureMessages?: readonly string[]
+    }[]
+    /** Why the file itself failed. */
+    readonly message?: string
+    readonly status?: string
   }[]
 }
 
@@ -23,6 +30,8 @@ interface AllowedSkip {
 export interface Summary {
   readonly passed: number
   readonly failed: number
+  /** Failed tests, and files that failed before their tests, each with the beginning of its message. */
+  readonly failures: readonly { readonly name: string; readonly message: string }[]
   /** Tests that no report ran, as `file: full name`. */
   readonly skipped: readonly string[]
   /** Skipped tests that are not on the list. */
@@ -35,6 +44,22 @@ export interface Summary {
 const commonName = (name: string) =>
   name.replace(/ \([^()]*\b(?:skipped|npm run test:long)\b[^()]*\)/g, "").replace(/ \((?:PostgreSQL|PGlite)\)/g, "")
 const pointsToLong = /npm run test:long/
+
+/** Lines of a failure that the summary repeats: a log that is cut at its beginning still names what failed. */
+const linesOfFailure = 12
+
+const beginningOf = (message: string | undefined) => (message ?? "").split("\n").slice(0, linesOfFailure).join("\n")
+
+function failuresOf({ name, assertionResults, message, status }: Report["testResults"][number], root: string) {
+  const file = relative(root, name)
+  const failed = assertionResults
+    .filter((result) => result.status === "failed")
+    .map(({ fullName, failureMessages }) => ({
+      name: `${file}: ${fullName}`,
+      message: beginningOf(failureMessages?.[0]),
+    }))
+  return status === "failed" && failed.length === 0 ? [{ name: file, message: beginningOf(message) }] : failed
+}
 
 /** @param root The repository, which file names begin with. */
 export function summaryOf(reports: readonly Report[], allowed: readonly AllowedSkip[], root: string): Summary {
@@ -60,6 +85,7 @@ export function summaryOf(reports: readonly Report[], allowed: readonly AllowedS
   const isFor = ({ test }: AllowedSkip, name: string) => name.startsWith(test)
   return {
     passed: reports.reduce((sum, { numPassedTests }) => sum + numPassedTests, 0),
+    failures: reports.flatMap(({ testResults }) => testResults.flatMap((result) => failuresOf(result, root))),
     failed: reports.reduce((sum, report) => sum + (report.numFailedTests || report.numFailedTestSuites || 0), 0),
     skipped,
     notAllowed: skipped.filter((name) => !allowed.some((one) => isFor(one, name))),
@@ -80,6 +106,7 @@ function readReport(path: string): Report {
 if (import.meta.main) {
   const allowed: AllowedSkip[] = JSON.parse(readFileSync(new URL("allowed-skips.json", import.meta.url), "utf8"))
   const summary = summaryOf(process.argv.slice(2).map(readReport), allowed, process.cwd())
+  for (const { name, message } of summary.failures) console.log(`\nFailed: ${name}\n${message}`)
   for (const name of summary.notAllowed) console.log(`Skipped, and not in test/support/allowed-skips.json: ${name}`)
   for (const { test } of summary.stale)
     console.log(`In test/support/allowed-skips.json, and not skipped any more: ${test}`)
