@@ -1,6 +1,7 @@
 import { availableParallelism } from "node:os"
 import { resolve } from "node:path"
 import { defineConfig } from "vitest/config"
+import { effort } from "./test/support/effort.ts"
 import { slowestFiles } from "./test/support/slowest-files.ts"
 import { SlowestFirst } from "./test/support/slowest-first.ts"
 
@@ -13,6 +14,8 @@ export default defineConfig({
   test: {
     include: ["**/*.test.ts"],
     exclude: ["**/node_modules/**"],
+    // On a machine that is slow for a moment. The summary of .ci/run names each test that needed it.
+    retry: effort(0, 1, 0),
     // Only a test that hangs takes this long. Other work may use most of the machine.
     testTimeout: 180_000,
     hookTimeout: 240_000,

@@ -3,6 +3,7 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs"
 import { join } from "node:path"
 import { createFileLock, createFileStorage, createPassphraseBox } from "@signet/client-node"
 import { afterEach, beforeEach, expect, test } from "vitest"
+import { isLong } from "../../test/support/effort.ts"
 import { fastTmpdir } from "../../test/support/fast-tmpdir.ts"
 import type { NamedProfile } from "./cli.ts"
 import { folderOf, openBox, openCredentialStore, storeOf } from "./credential-store.ts"
@@ -29,30 +30,33 @@ async function makeStore(): Promise<void> {
   })
 }
 
-test("a secret is read under its name, profile and server, and by the passphrase, and nowhere else", async () => {
-  await makeStore()
-  const credentials = await openCredentialStore(cliWith(), work)
-  expect(await credentials.read("pat")).toBeUndefined()
-  await credentials.prepare()
-  await credentials.write("pat", "sgpat_1")
-  expect(await (await openCredentialStore(cliWith(), work)).read("pat")).toBe("sgpat_1")
-  // The same bytes in the folder of another server's profile of that name, and under another name.
-  const moved = await openCredentialStore(cliWith(), { ...work, server: "https://other.example" })
-  await expect(moved.read("pat")).rejects.toMatchObject({ name: "SecretBoxError", reason: "WRONG_USER" })
-  const storage = createFileStorage(join(folderOf(cliWith(), work), "kept"))
-  const kept = (await storage.read("pat")) ?? expect.fail("nothing kept")
-  await storage.write("other", kept.bytes, "any")
-  await expect(credentials.read("other")).rejects.toMatchObject({ reason: "STATE_TAMPERED" })
-  const wrong = await openCredentialStore(cliWith({ SIGNET_PASSPHRASE: "wrong" }), work)
-  await expect(wrong.read("pat")).rejects.toMatchObject({ reason: "WRONG_PASSPHRASE" })
-  const files = readdirSync(home, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile())
-  expect(files.length).toBeGreaterThan(1)
-  for (const { parentPath, name } of files) {
-    expect(readFileSync(join(parentPath, name)).includes("sgpat_"), name).toBe(false)
-  }
-  await credentials.remove("pat")
-  expect(await credentials.read("pat")).toBeUndefined()
-})
+test.runIf(isLong)(
+  "a secret is read under its name, profile and server, and by the passphrase, and nowhere else",
+  async () => {
+    await makeStore()
+    const credentials = await openCredentialStore(cliWith(), work)
+    expect(await credentials.read("pat")).toBeUndefined()
+    await credentials.prepare()
+    await credentials.write("pat", "sgpat_1")
+    expect(await (await openCredentialStore(cliWith(), work)).read("pat")).toBe("sgpat_1")
+    // The same bytes in the folder of another server's profile of that name, and under another name.
+    const moved = await openCredentialStore(cliWith(), { ...work, server: "https://other.example" })
+    await expect(moved.read("pat")).rejects.toMatchObject({ name: "SecretBoxError", reason: "WRONG_USER" })
+    const storage = createFileStorage(join(folderOf(cliWith(), work), "kept"))
+    const kept = (await storage.read("pat")) ?? expect.fail("nothing kept")
+    await storage.write("other", kept.bytes, "any")
+    await expect(credentials.read("other")).rejects.toMatchObject({ reason: "STATE_TAMPERED" })
+    const wrong = await openCredentialStore(cliWith({ SIGNET_PASSPHRASE: "wrong" }), work)
+    await expect(wrong.read("pat")).rejects.toMatchObject({ reason: "WRONG_PASSPHRASE" })
+    const files = readdirSync(home, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile())
+    expect(files.length).toBeGreaterThan(1)
+    for (const { parentPath, name } of files) {
+      expect(readFileSync(join(parentPath, name)).includes("sgpat_"), name).toBe(false)
+    }
+    await credentials.remove("pat")
+    expect(await credentials.read("pat")).toBeUndefined()
+  },
+)
 
 test("without a terminal and SIGNET_PASSPHRASE the store stays closed, and the message names the variable", async () => {
   await makeStore()

@@ -3,7 +3,7 @@ import { beforeAll, describe, expect, test } from "vitest"
 import { equal, hex } from "../../clients/core/messaging/crypto/bytes.ts"
 import { decodeTree, encodeTree } from "../../clients/core/messaging/engine/tree-bytes.ts"
 import { decoded } from "../../clients/core/messaging/testing/bare-seat.ts"
-import { effort } from "../../test/support/effort.ts"
+import { effort, isLong } from "../../test/support/effort.ts"
 import { numbers, seed } from "../../test/support/random.ts"
 import { refusal, refusalWithPlace } from "./testing/bent.ts"
 import { type Sample, samples } from "./testing/samples.ts"
@@ -88,7 +88,7 @@ describe(`with seed ${seed}`, () => {
     expect(taken).toBeGreaterThan(runs / 100)
   })
 
-  test("random bytes are refused with a reason", () => {
+  test.runIf(isLong)("random bytes are refused with a reason", () => {
     const random = numbers(seed + 1)
     for (let run = 0; run < runs; run++) {
       const bytes = Uint8Array.from({ length: random(300) }, () => random(256))

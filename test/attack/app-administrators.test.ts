@@ -6,6 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest"
 import { startAdministeredServer } from "../support/administered-server.ts"
 import type { AdministeredWorld } from "../support/administration.ts"
 import { bearer, type Clients, refusal } from "../support/clients.ts"
+import { isLong } from "../support/effort.ts"
 import { signIn } from "../support/people.ts"
 import type { TestServer } from "../support/server.ts"
 
@@ -73,7 +74,7 @@ describe("an invitation that grants a scope of the auth service", () => {
     expect((await take(code)).membership?.scopes).toEqual(scopes)
   })
 
-  test("is refused once its inviter was removed, was suspended or lost the scope", async () => {
+  test.runIf(isLong)("is refused once its inviter was removed, was suspended or lost the scope", async () => {
     const { admin } = clients
     const by = world.as("admin")
     const endings = [

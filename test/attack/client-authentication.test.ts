@@ -4,6 +4,7 @@ import type { Store, Tx } from "@signet/kernel/ports"
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
 import { createStore } from "../../server/store/postgres/store.ts"
 import { testAuditLogDeps } from "../support/audit-log-deps.ts"
+import { isLong } from "../support/effort.ts"
 import { addMachine, addOtherApp, assertion, basic, type Machine, postForm } from "../support/machines.ts"
 import { describeOnPostgres, openTestStore, storyStore } from "../support/postgres.ts"
 import { startTestServer } from "../support/server.ts"
@@ -68,7 +69,7 @@ describe("a client's assertion", () => {
 })
 
 describeOnPostgres("a client's assertion at two servers of one database", () => {
-  test("is accepted once by concurrent calls", async () => {
+  test.runIf(isLong)("is accepted once by concurrent calls", async () => {
     const store = await openTestStore("postgres", { maxConnections: 20 })
     const [first, second] = [await startTestServer({ store }), await startTestServer({ store })]
     try {
@@ -131,92 +132,95 @@ describe("a client with a valid secret and key is refused", () => {
 })
 
 describe("clients are indistinguishable to a stranger", () => {
-  test("unknown, unauthenticated and disabled clients get the same body after the same statements", async () => {
-    const store = await openTestStore(storyStore)
-    const calls: string[] = []
-    let statements = 0
-    // Counts every statement that reaches the database.
-    const counted = store.db.withPlugin({
-      transformQuery: ({ node }) => node,
-      async transformResult({ result }) {
-        statements++
-        return result
-      },
-    })
-    const server = await startTestServer({
-      store: { ...store, store: recorded(createStore(counted, { audit: testAuditLogDeps() }), calls) },
-      trustedHops: 1,
-    })
-    try {
-      const machine = await addMachine(server)
-      const disabled = await addMachine(server)
-      const bare = await addMachine(server, { authMethods: ["client_secret_basic"] })
-      await server.deps.store.transaction((tx) =>
-        tx.serviceAccounts.setStatus(disabled.account.id, "DISABLED", server.deps.clock.nowMs()),
-      )
-      const suspended = await addMachine(server)
-      await server.deps.store.transaction(async (tx) => {
-        const id = parseId("prn", suspended.account.principalId)
-        if (id) await tx.principals.end(id, "SUSPENDED", Date.now())
+  test.runIf(isLong)(
+    "unknown, unauthenticated and disabled clients get the same body after the same statements",
+    async () => {
+      const store = await openTestStore(storyStore)
+      const calls: string[] = []
+      let statements = 0
+      // Counts every statement that reaches the database.
+      const counted = store.db.withPlugin({
+        transformQuery: ({ node }) => node,
+        async transformResult({ result }) {
+          statements++
+          return result
+        },
       })
-      const unknown = { ...machine, account: { ...machine.account, clientId: newId("sac", 5, new Uint8Array(10)) } }
-      let networks = 0
-      const ask = async (form: Record<string, string>, own: Record<string, string>) => {
-        // Each call comes from its own network, because the audit's budget is per network.
-        const headers = { ...own, "x-forwarded-for": `198.51.100.${++networks}` }
-        calls.length = 0
-        statements = 0
-        const body = new URLSearchParams({ ...credentials, ...form })
-        const response = await fetch(`${server.url}/auth/token`, { method: "POST", body, headers })
-        const { trace_id, ...told } = await response.json()
-        return {
-          status: response.status,
-          told,
-          statements,
-          calls: [...calls],
-          challenge: response.headers.get("www-authenticate"),
+      const server = await startTestServer({
+        store: { ...store, store: recorded(createStore(counted, { audit: testAuditLogDeps() }), calls) },
+        trustedHops: 1,
+      })
+      try {
+        const machine = await addMachine(server)
+        const disabled = await addMachine(server)
+        const bare = await addMachine(server, { authMethods: ["client_secret_basic"] })
+        await server.deps.store.transaction((tx) =>
+          tx.serviceAccounts.setStatus(disabled.account.id, "DISABLED", server.deps.clock.nowMs()),
+        )
+        const suspended = await addMachine(server)
+        await server.deps.store.transaction(async (tx) => {
+          const id = parseId("prn", suspended.account.principalId)
+          if (id) await tx.principals.end(id, "SUSPENDED", Date.now())
+        })
+        const unknown = { ...machine, account: { ...machine.account, clientId: newId("sac", 5, new Uint8Array(10)) } }
+        let networks = 0
+        const ask = async (form: Record<string, string>, own: Record<string, string>) => {
+          // Each call comes from its own network, because the audit's budget is per network.
+          const headers = { ...own, "x-forwarded-for": `198.51.100.${++networks}` }
+          calls.length = 0
+          statements = 0
+          const body = new URLSearchParams({ ...credentials, ...form })
+          const response = await fetch(`${server.url}/auth/token`, { method: "POST", body, headers })
+          const { trace_id, ...told } = await response.json()
+          return {
+            status: response.status,
+            told,
+            statements,
+            calls: [...calls],
+            challenge: response.headers.get("www-authenticate"),
+          }
         }
-      }
-      const post = ({ account, secret }: Machine) => ({ client_id: account.clientId, client_secret: secret })
-      // The first event of a day creates the key that encrypts the networks of that day.
-      await ask({}, basic(unknown))
-      const bySecret = [
-        await ask({}, basic(unknown)),
-        await ask({}, basic({ ...machine, secret: disabled.secret })),
-        await ask({}, basic(disabled)),
-        await ask({}, basic(suspended)),
-        await ask(post(bare), {}),
-      ]
-      const byKey = [
-        await ask(assertion(unknown), {}),
-        await ask(assertion(machine, { key: disabled.privateKey }), {}),
-        await ask(assertion(disabled), {}),
-        await ask(assertion(machine, { header: { kid: "nobody" } }), {}),
-        await ask(assertion(bare), {}),
-      ]
-      for (const answers of [bySecret, byKey]) {
-        expect(answers[0]).toMatchObject({ status: 401, told: { error: "invalid_client", reason: "CLIENT_INVALID" } })
-        expect(answers[0]?.statements).toBeGreaterThan(1)
-        expect(answers[0]?.calls).toContain("clients.countAndFind")
-        for (const answer of answers) expect(answer).toEqual(answers[0])
-      }
-      // For an unknown client, the statement reads another client, whose secrets never match.
-      for (const other of [machine, bare]) {
-        const { client_secret } = post(other)
-        const ids = [`${other.account.clientId.slice(0, -1)}`, "", "sac_", `${other.account.clientId}0`, "zzz"]
-        for (const client_id of ids.filter(Boolean)) {
-          expect(await ask({ client_id, client_secret }, {})).toEqual(bySecret[0])
-          const named = { ...other, account: { ...other.account, clientId: client_id } }
-          expect(await ask(assertion(named), {})).toEqual(byKey[0])
+        const post = ({ account, secret }: Machine) => ({ client_id: account.clientId, client_secret: secret })
+        // The first event of a day creates the key that encrypts the networks of that day.
+        await ask({}, basic(unknown))
+        const bySecret = [
+          await ask({}, basic(unknown)),
+          await ask({}, basic({ ...machine, secret: disabled.secret })),
+          await ask({}, basic(disabled)),
+          await ask({}, basic(suspended)),
+          await ask(post(bare), {}),
+        ]
+        const byKey = [
+          await ask(assertion(unknown), {}),
+          await ask(assertion(machine, { key: disabled.privateKey }), {}),
+          await ask(assertion(disabled), {}),
+          await ask(assertion(machine, { header: { kid: "nobody" } }), {}),
+          await ask(assertion(bare), {}),
+        ]
+        for (const answers of [bySecret, byKey]) {
+          expect(answers[0]).toMatchObject({ status: 401, told: { error: "invalid_client", reason: "CLIENT_INVALID" } })
+          expect(answers[0]?.statements).toBeGreaterThan(1)
+          expect(answers[0]?.calls).toContain("clients.countAndFind")
+          for (const answer of answers) expect(answer).toEqual(answers[0])
         }
+        // For an unknown client, the statement reads another client, whose secrets never match.
+        for (const other of [machine, bare]) {
+          const { client_secret } = post(other)
+          const ids = [`${other.account.clientId.slice(0, -1)}`, "", "sac_", `${other.account.clientId}0`, "zzz"]
+          for (const client_id of ids.filter(Boolean)) {
+            expect(await ask({ client_id, client_secret }, {})).toEqual(bySecret[0])
+            const named = { ...other, account: { ...other.account, clientId: client_id } }
+            expect(await ask(assertion(named), {})).toEqual(byKey[0])
+          }
+        }
+        // Shows that the counter works: a successful authentication writes.
+        expect((await ask({}, basic(machine))).calls).toContain("clients.countAndAppend")
+      } finally {
+        await server.close()
+        await store.close()
       }
-      // Shows that the counter works: a successful authentication writes.
-      expect((await ask({}, basic(machine))).calls).toContain("clients.countAndAppend")
-    } finally {
-      await server.close()
-      await store.close()
-    }
-  })
+    },
+  )
 })
 
 /** Returns the store with ports that record the name of every call. */

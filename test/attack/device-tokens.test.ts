@@ -8,6 +8,7 @@ import { Platform } from "@signet/proto/auth/v1/records"
 import { afterAll, beforeAll, expect, test } from "vitest"
 import { reasonOf } from "../../server/serving/errors.ts"
 import { clientsOver } from "../support/clients.ts"
+import { isLong } from "../support/effort.ts"
 import { storyStore } from "../support/postgres.ts"
 import { password, redirectUri, type SignInWorld, startSignInWorld } from "../support/sign-in-world.ts"
 
@@ -155,7 +156,7 @@ test("strangers in the device's network lock out others but not the device", asy
   await tokenOf(email, { deviceToken })
 })
 
-test("the device token works over gRPC", async () => {
+test.runIf(isLong)("the device token works over gRPC", async () => {
   const email = await person()
   const { auth } = clientsOver(createGrpcTransport({ baseUrl: world.server.url }))
   const login = { appId: world.app.id, platform: Platform.WEB, email, password }
@@ -208,7 +209,7 @@ test("in cookie mode neither a script nor a body can read the token, and it outl
   expect((await post("/auth/login/email", login, home, { ...page, cookie })).status).toBe(200)
 })
 
-test("a token for another address or app, by another key, expired or altered has no effect", async () => {
+test.runIf(isLong)("a token for another address or app, by another key, expired or altered has no effect", async () => {
   const [email, other] = [await person(), await person()]
   const own = await tokenOf(email)
   const nowMs = world.server.deps.clock.nowMs()
@@ -233,36 +234,42 @@ test("a token for another address or app, by another key, expired or altered has
   expect((await signIn(email, { deviceToken: own })).status).toBe(429)
 })
 
-test("a stolen token allows few guesses an hour from all networks together, and locks nobody out", async () => {
-  const email = await person()
-  const deviceToken = await tokenOf(email)
-  await useUp(email)
-  const reasons: (string | undefined)[] = []
-  for (let i = 0; i < perDevice + 3; i++) {
-    reasons.push((await signIn(email, { password: "wrong", network: elsewhere(), deviceToken })).body.reason)
-  }
-  expect(reasons).toEqual([...Array(perDevice).fill("INVALID_CREDENTIALS"), ...Array(3).fill("RATE_LIMITED")])
-  // A renewal with the right password keeps the device's id, so it brings no new attempts.
-  world.server.advance((3_600 / perDevice) * 1_000 + 1)
-  const renewed = await tokenOf(email, { deviceToken })
-  const next = [deviceToken, renewed].map((token) => () => signIn(email, { password: "wrong", deviceToken: token }))
-  await useUp(email)
-  const after: (string | undefined)[] = []
-  for (const call of next) after.push((await call()).body.reason)
-  expect(after).toEqual(["INVALID_CREDENTIALS", "RATE_LIMITED"])
-})
-
-test("many tokens that somebody collected while they knew the password allow few guesses in total", async () => {
-  const email = await person()
-  const hoard: string[] = []
-  for (let i = 0; i < 5; i++) hoard.push(await tokenOf(email))
-  await useUp(email)
-  const reasons: (string | undefined)[] = []
-  for (const deviceToken of hoard) {
-    for (let i = 0; i < perDevice; i++) {
+test.runIf(isLong)(
+  "a stolen token allows few guesses an hour from all networks together, and locks nobody out",
+  async () => {
+    const email = await person()
+    const deviceToken = await tokenOf(email)
+    await useUp(email)
+    const reasons: (string | undefined)[] = []
+    for (let i = 0; i < perDevice + 3; i++) {
       reasons.push((await signIn(email, { password: "wrong", network: elsewhere(), deviceToken })).body.reason)
     }
-  }
-  expect(reasons.filter((reason) => reason === "INVALID_CREDENTIALS")).toHaveLength(perDevices)
-  expect(new Set(reasons.slice(perDevices))).toEqual(new Set(["RATE_LIMITED"]))
-})
+    expect(reasons).toEqual([...Array(perDevice).fill("INVALID_CREDENTIALS"), ...Array(3).fill("RATE_LIMITED")])
+    // A renewal with the right password keeps the device's id, so it brings no new attempts.
+    world.server.advance((3_600 / perDevice) * 1_000 + 1)
+    const renewed = await tokenOf(email, { deviceToken })
+    const next = [deviceToken, renewed].map((token) => () => signIn(email, { password: "wrong", deviceToken: token }))
+    await useUp(email)
+    const after: (string | undefined)[] = []
+    for (const call of next) after.push((await call()).body.reason)
+    expect(after).toEqual(["INVALID_CREDENTIALS", "RATE_LIMITED"])
+  },
+)
+
+test.runIf(isLong)(
+  "many tokens that somebody collected while they knew the password allow few guesses in total",
+  async () => {
+    const email = await person()
+    const hoard: string[] = []
+    for (let i = 0; i < 5; i++) hoard.push(await tokenOf(email))
+    await useUp(email)
+    const reasons: (string | undefined)[] = []
+    for (const deviceToken of hoard) {
+      for (let i = 0; i < perDevice; i++) {
+        reasons.push((await signIn(email, { password: "wrong", network: elsewhere(), deviceToken })).body.reason)
+      }
+    }
+    expect(reasons.filter((reason) => reason === "INVALID_CREDENTIALS")).toHaveLength(perDevices)
+    expect(new Set(reasons.slice(perDevices))).toEqual(new Set(["RATE_LIMITED"]))
+  },
+)

@@ -60,7 +60,7 @@ async function waiting(name: string) {
   return { one, two, id: room.id, theirs: theirs ?? expect.fail(), directive: directive ?? expect.fail() }
 }
 
-test("a device that no member removes may reset after a minute, and not before", async () => {
+test.runIf(isLong)("a device that no member removes may reset after a minute, and not before", async () => {
   const { one, two, id } = await aMinuteEarlier(async () => {
     const made = await waiting("unhelped")
     expect(await refusal(made.one.authorizeReset(made.id))).toBe("FailedPrecondition RESET_NOT_NEEDED")
@@ -70,7 +70,7 @@ test("a device that no member removes may reset after a minute, and not before",
   expect((await one.authorizeReset(id)).proof.length).toBeGreaterThan(0)
 })
 
-test("a device that a member has removed forces no reset by having no key package", async () => {
+test.runIf(isLong)("a device that a member has removed forces no reset by having no key package", async () => {
   const { one, two, id } = await aMinuteEarlier(async () => {
     const made = await waiting("helped")
     await made.one.calls.keyPackages.retireKeyPackages({})

@@ -11,6 +11,7 @@ import { ReportForkRequest_Fault } from "@signet/proto/messaging/v1/conversation
 import { Conversation_Status } from "@signet/proto/messaging/v1/records"
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
 import { protocols } from "../support/clients.ts"
+import { isLong } from "../support/effort.ts"
 import { callsOver } from "../support/messaging/calls.ts"
 import { type CommitPayload, newClaimId, type StagedAppend } from "../support/messaging/committing.ts"
 import { newDevice } from "../support/messaging/device.ts"
@@ -132,7 +133,7 @@ describe("an application message", () => {
     )
   })
 
-  test("from a revoked device is refused", async () => {
+  test.runIf(isLong)("from a revoked device is refused", async () => {
     const user = await server.person(crypto.randomUUID())
     const phone = await registered(user)
     const group = await phone.createGroup([bob.userId])
@@ -277,7 +278,7 @@ test("a position past the end of any log returns no envelopes, and reports of it
   }
 })
 
-test("a fork report must name a commit that its device could process", async () => {
+test.runIf(isLong)("a fork report must name a commit that its device could process", async () => {
   const group = await alice.createGroup([bob.userId])
   await alice.update(group)
   await alice.add(group, { userIds: [carol.userId] })
@@ -295,7 +296,7 @@ test("a fork report must name a commit that its device could process", async () 
   expect(await report(3n, 2n)).toBe("taken")
 })
 
-test("each of a user's devices renews only its own credential", async () => {
+test.runIf(isLong)("each of a user's devices renews only its own credential", async () => {
   const user = await server.person(crypto.randomUUID())
   const phone = await registered(user, 0)
   const laptop = await registered(user, 0)
@@ -320,7 +321,7 @@ test("each of a user's devices renews only its own credential", async () => {
 })
 
 describe("a quarantined conversation", () => {
-  test("accepts only the appends that add its members again", async () => {
+  test.runIf(isLong)("accepts only the appends that add its members again", async () => {
     const group = await alice.createGroup([bob.userId])
     await bob.join()
     const { seq } = await alice.update(group)
@@ -352,7 +353,7 @@ describe("a quarantined conversation", () => {
 })
 
 describe("a directive", () => {
-  test("is leased once, then open to every member, and blocks other commits and messages", async () => {
+  test.runIf(isLong)("is leased once, then open to every member, and blocks other commits and messages", async () => {
     const group = await alice.createGroup([bob.userId, carol.userId])
     await bob.join()
     await carol.join()
@@ -390,7 +391,7 @@ describe("a directive", () => {
     expect(await refusal(bob.calls.conversations.leaseDirective({ conversationId, directiveId }))).toBe("NOT_FOUND")
   })
 
-  test("lets a member renew its credential first, once for each credential", async () => {
+  test.runIf(isLong)("lets a member renew its credential first, once for each credential", async () => {
     const group = await alice.createGroup([bob.userId, carol.userId])
     await carol.join()
     const { directive } = await carol.calls.conversations.leaveConversation({ conversationId: group.id })

@@ -34,7 +34,7 @@ import { idOf } from "../../clients/core/messaging/ids.ts"
 import { refillKeyPackages } from "../../clients/core/messaging/joining/key-packages.ts"
 import { openContext } from "../../clients/core/messaging/open.ts"
 import { follow } from "../../clients/core/messaging/sync/stream.ts"
-import { sample } from "../support/effort.ts"
+import { isLong, sample } from "../support/effort.ts"
 import { type LyingTransport, lyingTransport } from "../support/messaging/lying-transport.ts"
 import {
   type Messengers,
@@ -100,23 +100,26 @@ const answering = (conversation: Conversation) => ({
     Object.assign(truth as CreateConversationResponse, { conversation, authorization: undefined }),
 })
 
-test("a direct conversation is never replaced by one with another user: before the device has joined it", async () => {
-  const { id } = await mallory.messenger.createDirectConversation(ann.person.userId)
-  const userIds = [ann.person.userId, ben.person.userId]
-  transport.bend = answering({ ...(await shown(id)), userIds })
-  const failures: unknown[] = []
-  const stop = ann.messenger.subscribe((event) => event.is === "failed" && failures.push(event.error))
-  const made = await ann.messenger.createDirectConversation(ben.person.userId)
-  stop()
-  expect(made).toMatchObject({ status: "waiting", memberUserIds: [] })
-  expect(failures).toContainEqual(expect.objectContaining({ reason: "WELCOME_REFUSED", message: "THIRD_USER" }))
-  // Stored for the user whom it was written to, and for nobody else.
-  expect((await ann.messenger.send(id, secret)).state).toBe("queued")
-  await ann.messenger.sync()
-  await mallory.messenger.sync()
-  expect(await textsIn(mallory, id)).toEqual([])
-  expect(await ann.messenger.outbox(id)).toMatchObject([{ plaintext: secret, state: "queued" }])
-})
+test.runIf(isLong)(
+  "a direct conversation is never replaced by one with another user: before the device has joined it",
+  async () => {
+    const { id } = await mallory.messenger.createDirectConversation(ann.person.userId)
+    const userIds = [ann.person.userId, ben.person.userId]
+    transport.bend = answering({ ...(await shown(id)), userIds })
+    const failures: unknown[] = []
+    const stop = ann.messenger.subscribe((event) => event.is === "failed" && failures.push(event.error))
+    const made = await ann.messenger.createDirectConversation(ben.person.userId)
+    stop()
+    expect(made).toMatchObject({ status: "waiting", memberUserIds: [] })
+    expect(failures).toContainEqual(expect.objectContaining({ reason: "WELCOME_REFUSED", message: "THIRD_USER" }))
+    // Stored for the user whom it was written to, and for nobody else.
+    expect((await ann.messenger.send(id, secret)).state).toBe("queued")
+    await ann.messenger.sync()
+    await mallory.messenger.sync()
+    expect(await textsIn(mallory, id)).toEqual([])
+    expect(await ann.messenger.outbox(id)).toMatchObject([{ plaintext: secret, state: "queued" }])
+  },
+)
 
 test("a direct conversation is never replaced by one with another user: after the device has joined it", async () => {
   const eve = await messengers.newcomer("eve", { transport })
@@ -127,7 +130,7 @@ test("a direct conversation is never replaced by one with another user: after th
   await expect(making).rejects.toMatchObject({ reason: "ANSWER_REFUSED" })
 })
 
-test("a group of the same two users is not accepted as their direct conversation", async () => {
+test.runIf(isLong)("a group of the same two users is not accepted as their direct conversation", async () => {
   const { id } = await mallory.messenger.createGroupConversation([ann.person.userId])
   await ann.messenger.sync()
   const userIds = [ann.person.userId, mallory.person.userId]
@@ -173,7 +176,7 @@ test.each(
   expect((await ann.messenger.conversation(id))?.memberUserIds).toEqual([ann.person.userId])
 })
 
-test("a message that the service accepted but its log lacks stays queued", async () => {
+test.runIf(isLong)("a message that the service accepted but its log lacks stays queued", async () => {
   const { id } = await ann.messenger.createGroupConversation([ben.person.userId])
   isSwallowing = true
   await expect(ann.messenger.send(id, secret)).rejects.toMatchObject({ reason: "QUEUED" })
@@ -244,7 +247,7 @@ test("a malformed device id is refused", async () => {
   await expect(opening).rejects.toMatchObject({ name: "MessagingError", reason: "ANSWER_REFUSED" })
 })
 
-test("hints about unknown conversations are ignored, and malformed ones are refused", async () => {
+test.runIf(isLong)("hints about unknown conversations are ignored, and malformed ones are refused", async () => {
   const fay = await messengers.newcomer("fay")
   const { id } = await ben.messenger.createGroupConversation([fay.person.userId])
   await fay.messenger.sync()
@@ -283,7 +286,7 @@ test("an envelope of an unknown conversation is refused", async () => {
   await expect(incoming).rejects.toMatchObject({ reason: "CONVERSATION_UNKNOWN" })
 })
 
-test("a report of the service alone does not close a conversation with other members", async () => {
+test.runIf(isLong)("a report of the service alone does not close a conversation with other members", async () => {
   const { id } = await ann.messenger.createGroupConversation([ben.person.userId])
   transport.bend = {
     method: "ListConversations",
@@ -295,7 +298,7 @@ test("a report of the service alone does not close a conversation with other mem
   expect((await ann.messenger.conversation(id))?.status).toBe("active")
 })
 
-test("a device that is thousands of commits behind stops reading and rejoins", async () => {
+test.runIf(isLong)("a device that is thousands of commits behind stops reading and rejoins", async () => {
   const { id } = await ben.messenger.createGroupConversation([ann.person.userId])
   await ann.messenger.sync()
   transport.bend = {
@@ -312,7 +315,7 @@ test("a device that is thousands of commits behind stops reading and rejoins", a
   expect((await ann.messenger.conversation(id))?.status).toBe("active")
 })
 
-test("a user's new device is added by another member if none of the user's devices does it", async () => {
+test.runIf(isLong)("a user's new device is added by another member if none of the user's devices does it", async () => {
   const { id } = await ann.messenger.createGroupConversation([ben.person.userId])
   const second = await messengers.open(await ben.person.again())
   await second.messenger.sync()
@@ -368,7 +371,7 @@ test("a service that claims that every key package is used up does not cause end
   expect((await kit.store.list("device", "keyPackage")).length).toBeLessThanOrEqual(61)
 })
 
-test("a message with an invalid time is read", async () => {
+test.runIf(isLong)("a message with an invalid time is read", async () => {
   const { id } = await ann.messenger.createGroupConversation([ben.person.userId])
   await ben.messenger.sync()
   for (const seconds of [2n ** 63n - 1n, -(2n ** 40n)]) {

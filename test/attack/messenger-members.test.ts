@@ -16,6 +16,7 @@ import { idOf } from "../../clients/core/messaging/ids.ts"
 import { openContext } from "../../clients/core/messaging/open.ts"
 import { carryOutDirectives } from "../../clients/core/messaging/sending/directives.ts"
 import { newIntent, putIntent } from "../../clients/core/messaging/sending/intent-rows.ts"
+import { isLong } from "../support/effort.ts"
 import { type LyingTransport, lyingTransport } from "../support/messaging/lying-transport.ts"
 import { type Messengers, messengersOn, type OpenedMessenger, systemClock } from "../support/messaging/messengers.ts"
 import { type MessagingServer, startMessagingServer } from "../support/messaging/test-server.ts"
@@ -103,7 +104,7 @@ async function showRejoin(by: OpenedMessenger, id: string, target: Person): Prom
 }
 const answerRefused = expect.objectContaining({ name: "MessagingError", reason: "ANSWER_REFUSED" })
 
-test("a rejoin directive adds no device that was never a member", async () => {
+test.runIf(isLong)("a rejoin directive adds no device that was never a member", async () => {
   const hal = await messengers.newcomer("hal", { transport })
   const { id } = await hal.messenger.createGroupConversation([ben.person.userId])
   const { userId } = mallory.person
@@ -111,7 +112,7 @@ test("a rejoin directive adds no device that was never a member", async () => {
   expect((await hal.messenger.conversation(id))?.memberUserIds).not.toContain(userId)
 })
 
-test("a rejoin directive adds no other device of a user whose device was removed", async () => {
+test.runIf(isLong)("a rejoin directive adds no other device of a user whose device was removed", async () => {
   const ivy = await messengers.newcomer("ivy", { transport })
   const kim = await messengers.newcomer("kim")
   const { userId } = kim.person
@@ -123,22 +124,25 @@ test("a rejoin directive adds no other device of a user whose device was removed
   expect((await ivy.messenger.conversation(id))?.memberUserIds).not.toContain(userId)
 })
 
-test("a request from before a user's removal does not add the user's other device afterwards", async () => {
-  const ida = await messengers.newcomer("ida", { transport })
-  const jon = await messengers.newcomer("jon")
-  const { id } = await ida.messenger.createGroupConversation([ben.person.userId, jon.person.userId])
-  await ben.messenger.sync()
-  const second = await messengers.open(await jon.person.again())
-  await second.messenger.sync()
-  const { context } = await openContext(...messengers.optionsFor(ida.person, { ...ida, transport }))
-  // Requested when the device was new, but not done, because the service could not be reached.
-  const waiting = newIntent(context, { case: "add", value: { deviceIds: [second.messenger.deviceId] } })
-  await context.conversation(id).change(async () => ({ due: [putIntent(waiting)], result: undefined }))
-  await ben.messenger.removeMembers(id, [jon.person.userId])
-  await ida.messenger.sync()
-  const left = [ida.person.userId, ben.person.userId].toSorted()
-  expect((await ida.messenger.conversation(id))?.memberUserIds.toSorted()).toEqual(left)
-})
+test.runIf(isLong)(
+  "a request from before a user's removal does not add the user's other device afterwards",
+  async () => {
+    const ida = await messengers.newcomer("ida", { transport })
+    const jon = await messengers.newcomer("jon")
+    const { id } = await ida.messenger.createGroupConversation([ben.person.userId, jon.person.userId])
+    await ben.messenger.sync()
+    const second = await messengers.open(await jon.person.again())
+    await second.messenger.sync()
+    const { context } = await openContext(...messengers.optionsFor(ida.person, { ...ida, transport }))
+    // Requested when the device was new, but not done, because the service could not be reached.
+    const waiting = newIntent(context, { case: "add", value: { deviceIds: [second.messenger.deviceId] } })
+    await context.conversation(id).change(async () => ({ due: [putIntent(waiting)], result: undefined }))
+    await ben.messenger.removeMembers(id, [jon.person.userId])
+    await ida.messenger.sync()
+    const left = [ida.person.userId, ben.person.userId].toSorted()
+    expect((await ida.messenger.conversation(id))?.memberUserIds.toSorted()).toEqual(left)
+  },
+)
 
 test.each<[string, (before: Uint8Array) => Uint8Array]>([
   ["from before", (before) => before],

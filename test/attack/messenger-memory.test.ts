@@ -10,6 +10,7 @@ import { openContext } from "../../clients/core/messaging/open.ts"
 import { openMemoryStore } from "../../clients/core/messaging/store/memory.ts"
 import { isZero, secretsIn } from "../../clients/core/messaging/testing/secrets.ts"
 import { testBox } from "../../clients/core/messaging/testing/test-box.ts"
+import { isLong } from "../support/effort.ts"
 import { type Messengers, messengersOn, type OpenedMessenger, textsIn } from "../support/messaging/messengers.ts"
 import { movedClock } from "../support/messaging/moved-clock.ts"
 import { type MessagingServer, startMessagingServer } from "../support/messaging/test-server.ts"
@@ -94,7 +95,7 @@ const namesOf = (steps: readonly Step[]) => steps.map(({ does }) => does)
 const keptBy = (steps: readonly Step[]) => steps.at(-1)?.kept ?? expect.fail("no step")
 const utf8 = (text: string) => new TextEncoder().encode(text)
 
-test("every step of a conversation wipes the keys that it consumed", async () => {
+test.runIf(isLong)("every step of a conversation wipes the keys that it consumed", async () => {
   const [ann, ben] = [await newcomer("ann"), await newcomer("ben")]
   const { id } = await ann.messenger.createGroupConversation([ben.person.userId])
   expect(namesOf(ann.wiped())).toEqual(["add"])
@@ -119,24 +120,27 @@ test("every step of a conversation wipes the keys that it consumed", async () =>
   expect(namesOf(ben.wiped())).toEqual(["removed"])
 })
 
-test("a reset wipes the group that it replaces, on the device that makes it and on those that follow", async () => {
-  const [cat, dan] = [await newcomer("cat"), await newcomer("dan")]
-  const { id } = await cat.messenger.createDirectConversation(dan.person.userId)
-  await dan.messenger.sync()
-  for (const { messenger } of [cat, dan]) await messenger.send(id, utf8("before"))
-  const [ofCat, ofDan] = [keptBy(cat.wiped()), keptBy(dan.wiped())]
-  await cat.messenger.rejoin(id)
-  // No member counts as online after a minute.
-  await pass()
-  await cat.messenger.createDirectConversation(dan.person.userId)
-  expect(namesOf(cat.wiped())).toEqual(["decrypt", "add"])
-  expect(ofCat.every(isZero)).toBe(true)
-  await dan.messenger.sync()
-  expect((await dan.messenger.timeline(id)).map(({ is }) => is)).toContain("reset")
-  expect(ofDan.every(isZero)).toBe(true)
-})
+test.runIf(isLong)(
+  "a reset wipes the group that it replaces, on the device that makes it and on those that follow",
+  async () => {
+    const [cat, dan] = [await newcomer("cat"), await newcomer("dan")]
+    const { id } = await cat.messenger.createDirectConversation(dan.person.userId)
+    await dan.messenger.sync()
+    for (const { messenger } of [cat, dan]) await messenger.send(id, utf8("before"))
+    const [ofCat, ofDan] = [keptBy(cat.wiped()), keptBy(dan.wiped())]
+    await cat.messenger.rejoin(id)
+    // No member counts as online after a minute.
+    await pass()
+    await cat.messenger.createDirectConversation(dan.person.userId)
+    expect(namesOf(cat.wiped())).toEqual(["decrypt", "add"])
+    expect(ofCat.every(isZero)).toBe(true)
+    await dan.messenger.sync()
+    expect((await dan.messenger.timeline(id)).map(({ is }) => is)).toContain("reset")
+    expect(ofDan.every(isZero)).toBe(true)
+  },
+)
 
-test("a wiped messenger keeps no secret of a group or of a commit that is under way", async () => {
+test.runIf(isLong)("a wiped messenger keeps no secret of a group or of a commit that is under way", async () => {
   const [eve, fay] = [await newcomer("eve"), await newcomer("fay")]
   const { id } = await eve.messenger.createGroupConversation([fay.person.userId])
   const { context } = await openContext(...messengers.optionsFor(eve.person, eve))

@@ -17,6 +17,7 @@ import { ListWelcomesResponseSchema } from "@signet/proto/messaging/v1/welcome_s
 import { afterAll, beforeAll, expect, test } from "vitest"
 import { stateTag } from "../../clients/core/messaging/mls.ts"
 import { openContext } from "../../clients/core/messaging/open.ts"
+import { isLong } from "../support/effort.ts"
 import { newDevice, type TestDevice } from "../support/messaging/device.ts"
 import { randomBytes } from "../support/messaging/device-parts.ts"
 import { type Messengers, messengersOn } from "../support/messaging/messengers.ts"
@@ -124,37 +125,40 @@ async function otherDevice(name: string, keyPackages: number): Promise<TestDevic
   return device
 }
 
-test("an old welcome for a last-resort key package under another id does not lead back into a replaced group", async () => {
-  const transport = replayingTransport(messengers.transport)
-  const { person, messenger } = await messengers.newcomer("ann", { transport })
-  const [mallory, ghost] = [await otherDevice("mallory", 6), await otherDevice("ghost", 2)]
-  // Claims the only key package that is not the last resort.
-  await ghost.createGroup([person.userId])
-  const room = await mallory.createDirect(person.userId)
-  await messenger.sync()
-  const old = movedTo(100n, transport.joined(room.id), { id: room.id, state: room.state })
-  await messenger.send(room.id, randomBytes(8))
+test.runIf(isLong)(
+  "an old welcome for a last-resort key package under another id does not lead back into a replaced group",
+  async () => {
+    const transport = replayingTransport(messengers.transport)
+    const { person, messenger } = await messengers.newcomer("ann", { transport })
+    const [mallory, ghost] = [await otherDevice("mallory", 6), await otherDevice("ghost", 2)]
+    // Claims the only key package that is not the last resort.
+    await ghost.createGroup([person.userId])
+    const room = await mallory.createDirect(person.userId)
+    await messenger.sync()
+    const old = movedTo(100n, transport.joined(room.id), { id: room.id, state: room.state })
+    await messenger.send(room.id, randomBytes(8))
 
-  await mallory.calls.conversations.requestRejoin({ conversationId: room.id })
-  await messenger.rejoin(room.id)
-  const { conversation } = await mallory.calls.conversations.getConversation({ conversationId: room.id })
-  if (conversation === undefined) throw new Error("no conversation")
-  await mallory.append(await mallory.stageReset(conversation, await mallory.authorizeReset(room.id)))
-  await messenger.sync()
-  expect((await messenger.conversation(room.id))?.status).toBe("active")
-  await messenger.rejoin(room.id)
+    await mallory.calls.conversations.requestRejoin({ conversationId: room.id })
+    await messenger.rejoin(room.id)
+    const { conversation } = await mallory.calls.conversations.getConversation({ conversationId: room.id })
+    if (conversation === undefined) throw new Error("no conversation")
+    await mallory.append(await mallory.stageReset(conversation, await mallory.authorizeReset(room.id)))
+    await messenger.sync()
+    expect((await messenger.conversation(room.id))?.status).toBe("active")
+    await messenger.rejoin(room.id)
 
-  const failed: unknown[] = []
-  const stop = messenger.subscribe((event) => event.is === "failed" && failed.push(event.error))
-  transport.replay = old
-  await messenger.sync()
-  stop()
-  expect(failed).toContainEqual(expect.objectContaining({ reason: "KEY_PACKAGE_REUSED" }))
-  expect((await messenger.conversation(room.id))?.status).toBe("waiting")
-  expect((await messenger.send(room.id, randomBytes(8))).state).toBe("queued")
-})
+    const failed: unknown[] = []
+    const stop = messenger.subscribe((event) => event.is === "failed" && failed.push(event.error))
+    transport.replay = old
+    await messenger.sync()
+    stop()
+    expect(failed).toContainEqual(expect.objectContaining({ reason: "KEY_PACKAGE_REUSED" }))
+    expect((await messenger.conversation(room.id))?.status).toBe("waiting")
+    expect((await messenger.send(room.id, randomBytes(8))).state).toBe("queued")
+  },
+)
 
-test("a welcome at a position that a removed device has read is refused", async () => {
+test.runIf(isLong)("a welcome at a position that a removed device has read is refused", async () => {
   const transport = replayingTransport(messengers.transport)
   const bea = await messengers.newcomer("bea", { transport })
   const { messenger, person } = bea

@@ -9,7 +9,7 @@ import { type Envelope, Envelope_Kind, EnvelopeSchema } from "@signet/proto/mess
 import { afterAll, beforeAll, expect, test } from "vitest"
 import type { MessengerEvent } from "../../clients/core/messaging/events.ts"
 import { stateTag } from "../../clients/core/messaging/mls.ts"
-import { sample } from "../support/effort.ts"
+import { isLong, sample } from "../support/effort.ts"
 import { newDevice, type TestDevice } from "../support/messaging/device.ts"
 import { engine, nowSeconds, randomBytes } from "../support/messaging/device-parts.ts"
 import { type HostileWorld, newKeyPackage, noEvidence, startHostileWorld } from "../support/messaging/hostile.ts"
@@ -130,7 +130,7 @@ test("a reset with a proof by the auth service is accepted and becomes a timelin
   expect(await ann.messenger.conversation(room.id)).toMatchObject({ status: "waiting", memberUserIds: [] })
 })
 
-test("a reset after lost or withheld messages is followed, and the timeline shows the gap", async () => {
+test.runIf(isLong)("a reset after lost or withheld messages is followed, and the timeline shows the gap", async () => {
   const room = await meet("direct")
   transport.lie = { of: room.id, log: [await resetOf(room, { seq: room.seq + 2n ** 20n })] }
   await ann.messenger.sync()
@@ -138,7 +138,7 @@ test("a reset after lost or withheld messages is followed, and the timeline show
   expect(await ann.messenger.conversation(room.id)).toMatchObject({ status: "waiting", memberUserIds: [] })
 })
 
-test("another commit after a gap is not applied", async () => {
+test.runIf(isLong)("another commit after a gap is not applied", async () => {
   const room = await meet("direct")
   const { processedSeq } = (await ann.messenger.conversation(room.id)) ?? {}
   const log = [
@@ -193,7 +193,7 @@ test.each(
   expect(await kindsIn(room)).not.toContain("reset")
 })
 
-test("a group of more than two users is never reset", async () => {
+test.runIf(isLong)("a group of more than two users is never reset", async () => {
   const room = await meet("group")
   transport.lie = { of: room.id, log: [await resetOf(room)] }
   await ann.messenger.sync()
@@ -315,7 +315,7 @@ async function factsFor(room: Room, mlsGroupId: Uint8Array): Promise<Facts> {
   }
 }
 
-test("a reset that the service hides from the log is detected by its welcome", async () => {
+test.runIf(isLong)("a reset that the service hides from the log is detected by its welcome", async () => {
   const room = await strandedRoom()
   // Mallory resets the conversation first.
   const { conversation } = await mallory.calls.conversations.getConversation({ conversationId: room.id })
@@ -326,7 +326,7 @@ test("a reset that the service hides from the log is detected by its welcome", a
   expect((await kindsIn(room)).at(-1)).toBe("reset")
 })
 
-test("a service that quarantines a conversation causes a visible reset at most", async () => {
+test.runIf(isLong)("a service that quarantines a conversation causes a visible reset at most", async () => {
   const room = await meet("direct")
   const statuses: unknown[] = []
   const stop = ann.messenger.subscribe((event) => event.is === "status" && statuses.push([event.status, event.reason]))

@@ -12,6 +12,7 @@ import {
   SubscribeResponseSchema,
 } from "@signet/proto/messaging/v1/conversation_service"
 import { afterAll, beforeAll, expect, test } from "vitest"
+import { isLong } from "../support/effort.ts"
 import { type Messengers, messengersOn, type OpenedMessenger, systemClock } from "../support/messaging/messengers.ts"
 import { type MessagingServer, startMessagingServer } from "../support/messaging/test-server.ts"
 import { storyStore } from "../support/postgres.ts"
@@ -40,24 +41,27 @@ async function until(isSo: () => boolean | Promise<boolean>): Promise<void> {
   while (!(await isSo())) await new Promise((resolve) => setTimeout(resolve, 5))
 }
 
-test("every call has a deadline, so a service that never answers blocks no call permanently", async () => {
-  const limits = new Map<string, number | undefined>()
-  const transport: Transport = {
-    ...messengers.transport,
-    unary(method, signal, timeoutMs, ...rest) {
-      limits.set(method.name, timeoutMs)
-      return messengers.transport.unary(method, signal, timeoutMs, ...rest)
-    },
-  }
-  const ann = await messengers.newcomer("ann", { transport })
-  const { id } = await ann.messenger.createGroupConversation([ben.person.userId])
-  await ann.messenger.send(id, utf8("hello"))
-  expect(limits.size).toBeGreaterThan(8)
-  for (const [name, limit] of limits) {
-    expect(limit, name).toBeGreaterThan(0)
-    expect(limit, name).toBeLessThanOrEqual(120_000)
-  }
-})
+test.runIf(isLong)(
+  "every call has a deadline, so a service that never answers blocks no call permanently",
+  async () => {
+    const limits = new Map<string, number | undefined>()
+    const transport: Transport = {
+      ...messengers.transport,
+      unary(method, signal, timeoutMs, ...rest) {
+        limits.set(method.name, timeoutMs)
+        return messengers.transport.unary(method, signal, timeoutMs, ...rest)
+      },
+    }
+    const ann = await messengers.newcomer("ann", { transport })
+    const { id } = await ann.messenger.createGroupConversation([ben.person.userId])
+    await ann.messenger.send(id, utf8("hello"))
+    expect(limits.size).toBeGreaterThan(8)
+    for (const [name, limit] of limits) {
+      expect(limit, name).toBeGreaterThan(0)
+      expect(limit, name).toBeLessThanOrEqual(120_000)
+    }
+  },
+)
 
 test.each([
   ["AppendMessage", (one: OpenedMessenger, id: string) => one.messenger.send(id, utf8("later"))],
@@ -127,7 +131,7 @@ function streaming(hints: (signal: AbortSignal | undefined) => AsyncIterable<Sub
 
 const heartbeat = create(SubscribeResponseSchema, { event: { case: "heartbeat", value: create(HeartbeatSchema) } })
 
-test("a flood of hints is processed one at a time, with a bounded number of requests", async () => {
+test.runIf(isLong)("a flood of hints is processed one at a time, with a bounded number of requests", async () => {
   const flood = 5_000
   let id = ""
   let isOver = false
@@ -154,7 +158,7 @@ test("a flood of hints is processed one at a time, with a bounded number of requ
   await running
 })
 
-test("a silent stream is opened again; a stream with a heartbeat is not", async () => {
+test.runIf(isLong)("a silent stream is opened again; a stream with a heartbeat is not", async () => {
   const timers: { ms: number; run: () => void; isOver: boolean }[] = []
   const clock = {
     ...systemClock,
@@ -198,7 +202,7 @@ test("a silent stream is opened again; a stream with a heartbeat is not", async 
   await running
 })
 
-test("a stream that ends after each hint is opened again with growing delays", async () => {
+test.runIf(isLong)("a stream that ends after each hint is opened again with growing delays", async () => {
   const { transport, seen } = streaming(async function* () {
     yield heartbeat
   })

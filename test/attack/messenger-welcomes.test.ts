@@ -7,6 +7,7 @@ import type { CreateConversationResponse, GetGroupInfoResponse } from "@signet/p
 import type { Welcome } from "@signet/proto/messaging/v1/records"
 import type { ListWelcomesResponse } from "@signet/proto/messaging/v1/welcome_service"
 import { afterAll, beforeAll, expect, test } from "vitest"
+import { isLong } from "../support/effort.ts"
 import type { TestDevice } from "../support/messaging/device.ts"
 import { randomBytes } from "../support/messaging/device-parts.ts"
 import { type HostileWorld, newKeyPackage, noEvidence, startHostileWorld } from "../support/messaging/hostile.ts"
@@ -67,7 +68,7 @@ test.each<[string, boolean]>([
   transport.bend = undefined
 })
 
-test("a replayed welcome adds no device again", async () => {
+test.runIf(isLong)("a replayed welcome adds no device again", async () => {
   transport.lie = undefined
   let kept: Welcome[] = []
   transport.bend = {

@@ -4,7 +4,7 @@ import type { Membership } from "@signet/kernel/records"
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
 import { type AdministeredWorld, administeredWorld } from "../support/administration.ts"
 import { type Clients, clientsOver, protocols } from "../support/clients.ts"
-import { effort } from "../support/effort.ts"
+import { effort, isLong } from "../support/effort.ts"
 import { addMachine, addPat, type Machine } from "../support/machines.ts"
 import { addNotesAccount, editNote, snapshotScope } from "../support/notes-service.ts"
 import { claimsOf, type SignedInPerson, signIn } from "../support/people.ts"
@@ -138,7 +138,7 @@ describe("a snapshot is", () => {
     expect((await ask(body.jws)).reason).toBe("TYP_NOT_ALLOWED")
   })
 
-  test("bounded by the limit on grants", async () => {
+  test.runIf(isLong)("bounded by the limit on grants", async () => {
     const max = await signIn(server, clients, "max", { app: world.app })
     const { app } = world
     const nowMs = server.deps.clock.nowMs()
@@ -184,7 +184,7 @@ describeOnPostgres("what is taken away while tokens are issued", () => {
   })
   afterAll(() => of?.server.close())
 
-  test("is in no token with the version of the removal or a later one", async () => {
+  test.runIf(isLong)("is in no token with the version of the removal or a later one", async () => {
     const { server, clients, world, root } = of
     const { app } = world
     // No member gets this scope by default.

@@ -1,7 +1,7 @@
 // Concurrent calls on a database that aborts transactions. Each effect happens once and is audited once.
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
 import { bearer, clientsOver, protocols } from "../support/clients.ts"
-import { sample } from "../support/effort.ts"
+import { isLong, sample } from "../support/effort.ts"
 import { describeOnPostgres, openTestStore, type TestStore } from "../support/postgres.ts"
 import { startTestServer, type TestServer } from "../support/server.ts"
 
@@ -31,7 +31,7 @@ describeOnPostgres("many at once", () => {
       return counts
     }
 
-    test("concurrent first sign-ins of one user create one user, and each is audited once", async () => {
+    test.runIf(isLong)("concurrent first sign-ins of one user create one user, and each is audited once", async () => {
       const requests = await Promise.all(Array.from({ length: many }, () => server.login("newcomer")))
       const answers = await Promise.all(requests.map((request) => auth().externalLogin(request)))
       expect(answers.filter(({ created }) => created).length).toBe(1)
@@ -58,7 +58,7 @@ describeOnPostgres("many at once", () => {
       expect(sessions).toEqual([{ id: won?.session?.id }])
     })
 
-    test("concurrent refreshes and sign-outs leave no active session", async () => {
+    test.runIf(isLong)("concurrent refreshes and sign-outs leave no active session", async () => {
       const user = await auth().externalLogin(await server.login("all at once"))
       const calls = Array.from({ length: many }, (_, i) => {
         if (i % 3 === 0) return auth().refresh({ refreshToken: user.refreshToken, retryKey: "AAAAAAAAAAAAAAAAAAAAAA" })

@@ -5,6 +5,7 @@ import { ExternalLoginRequestSchema } from "@signet/proto/auth/v1/auth_service"
 import { Platform, Provider } from "@signet/proto/auth/v1/records"
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
 import { bearer, type Clients, clientsOver, protocols, refusal } from "../support/clients.ts"
+import { isLong } from "../support/effort.ts"
 import { describeStory } from "../support/postgres.ts"
 import { startTestServer, type TestServer } from "../support/server.ts"
 
@@ -153,7 +154,7 @@ describeStory("a sign-in that the service started", (kind) => {
     )
   })
 
-  test("stores nothing, even if strangers start it a hundred times", async () => {
+  test.runIf(isLong)("stores nothing, even if strangers start it a hundred times", async () => {
     const { auth } = clientsOver((protocols["Connect JSON over HTTP/1.1"] ?? expect.unreachable)(server.url))
     const count = async () => (await server.store.db.selectFrom("id_token_use").select("token_hash").execute()).length
     const before = await count()

@@ -1,4 +1,4 @@
-// The suite in `npm test`: one case of sixteen on PGlite and another on the Worker, each over one protocol, and a
+// The suite in `npm test`: one case of 32 on PGlite and another on the Worker, each over one protocol, and a
 // short differential script on both. The long form runs all cases on the Worker, and on PostgreSQL over two more
 // protocols. The nightly form adds all protocols, PGlite, PostgreSQL 15 if the machine has it, and serializable
 // transactions.
@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest"
 import { play } from "../differential/play.ts"
 import { createSide } from "../differential/side.ts"
 import { serveEdge } from "../support/edge.ts"
-import { effort } from "../support/effort.ts"
+import { effort, isLong } from "../support/effort.ts"
 import { developmentWorld } from "../support/messaging/world.ts"
 import { givePglite, programDatabase } from "../support/postgres.ts"
 import { findPostgresBinaries } from "../support/postgres-binaries.ts"
@@ -17,7 +17,6 @@ import { type Case, type Scene, sceneOf } from "./scene.ts"
 import { type Served, serve } from "./serve.ts"
 
 const cases = await allCases()
-const isLong = effort(false, true, true)
 const isNight = effort(false, false, true)
 /** The short form runs a part of these, because all cases take minutes. */
 const quick = cases.filter(({ slow }) => !slow)
@@ -38,8 +37,8 @@ const noPostgres = findPostgresBinaries() === undefined ? "no PostgreSQL was fou
 const no15 = findPostgresBinaries(15) === undefined ? "no PostgreSQL 15 was found" : undefined
 
 const small: readonly Backend[] = [
-  { name: "PGlite", start: () => serve(undefined, givePglite), runs: inTurn(short(16, 0)) },
-  { name: "the Worker", start: () => edgeOnPostgres(), runs: inTurn(short(16, 4)) },
+  { name: "PGlite", start: () => serve(undefined, givePglite), runs: inTurn(short(32, 0)) },
+  { name: "the Worker", start: () => edgeOnPostgres(), runs: inTurn(short(32, 4)) },
 ]
 const long: readonly Backend[] = [
   { name: "the Worker", start: () => serveEdge(), runs: isNight ? everyOne(cases) : inTurn(cases) },
@@ -97,9 +96,9 @@ const alike = async () => {
     return createSide(name, served)
   })
   if (left === undefined || right === undefined) throw new Error("two servers")
-  const { failure, compared } = await play({ seed: "20261122", steps: 25, left, right })
+  const { failure, compared } = await play({ seed: "20261122", steps: 12, left, right })
   expect(failure).toBeUndefined()
-  expect(compared).toBeGreaterThan(20)
+  expect(compared).toBeGreaterThan(9)
 }
 if (!isLong) test("one random script is answered alike by PGlite and the Worker", alike)
 

@@ -28,7 +28,7 @@ function run(command: string, parts: readonly string[], path = guardFolder): str
 }
 
 describe.skipIf(missing !== undefined)(`with the system's packages${missing ? ` (skipped: ${missing})` : ""}`, () => {
-  test("the stubs are the contract's", () => {
+  test.runIf(isLong)("the stubs are the contract's", () => {
     const folder = mkdtempSync(join(tmpdir(), "signet-stubs-"))
     try {
       const image = join(folder, "image.binpb")

@@ -4,7 +4,7 @@ import { histories, play } from "../../clients/core/messaging/testing/history.ts
 import { ourSeat } from "../../clients/core/messaging/testing/our-seat.ts"
 import { openRoom } from "../../clients/core/messaging/testing/seat.ts"
 import { makeNodeSuite } from "../../clients/node/crypto/suite.ts"
-import { effort } from "../support/effort.ts"
+import { effort, isLong } from "../support/effort.ts"
 import { clientName, loadOpenMls, openMlsGroupId, openMlsSeat } from "./openmls-seat.ts"
 
 beforeAll(loadOpenMls)
@@ -12,7 +12,7 @@ beforeAll(loadOpenMls)
 const suite = makeNodeSuite()
 const ours = (number: number) => ourSeat(suite, clientName(number), { treeInWelcome: true })
 
-test("OpenMLS and our engine apply each other's adds, updates and removals", async () => {
+test.runIf(isLong)("OpenMLS and our engine apply each other's adds, updates and removals", async () => {
   const [a, b, c, d] = [clientName(1), clientName(2), clientName(3), clientName(4)]
   const room = await openRoom(await ours(1), openMlsGroupId)
   await room.add(a, [await openMlsSeat(2), await ours(3)])
@@ -38,7 +38,7 @@ test("a path that omits the root brings both engines to the same epoch", async (
 })
 
 // The room compares rosters after every commit; agreement on the epoch shows in every message being read by all.
-test(
+test.runIf(isLong)(
   "random histories with commits from both engines show no difference",
   async () => {
     const size = effort(

@@ -11,8 +11,9 @@ test.runIf(isLong)("a listener reads in time although hints are late or lost, an
   expectSound(5, { features: ["hints"] }),
 )
 
-test("two tabs of one store act as one device, whichever tab freezes or ends", () =>
-  expectSound(7, { features: ["tabs"] }))
+test.runIf(isLong)("two tabs of one store act as one device, whichever tab freezes or ends", () =>
+  expectSound(7, { features: ["tabs"] }),
+)
 
 test.runIf(isLong)("a message whose answer was lost before a rejoin is in the log once", () =>
   expectSound(24, { features: ["rejoins"] }),
@@ -95,14 +96,17 @@ test.runIf(isLong)(
   },
 )
 
-test("a service that returns to an earlier state gets the end of its log from devices, and all members read each other", async () => {
-  // Members have read what the service loses in the first one.
-  for (const seed of [8, ...effort([], seedsFrom(first, 10), seedsFrom(first, 500))]) {
-    await expectSound(seed, { features: ["restored service"] })
-  }
-})
+test.runIf(isLong)(
+  "a service that returns to an earlier state gets the end of its log from devices, and all members read each other",
+  async () => {
+    // Members have read what the service loses in the first one.
+    for (const seed of [8, ...effort([], seedsFrom(first, 10), seedsFrom(first, 500))]) {
+      await expectSound(seed, { features: ["restored service"] })
+    }
+  },
+)
 
-test("a store that accepts a write on an old generation is detected", async () => {
+test.runIf(isLong)("a store that accepts a write on an old generation is detected", async () => {
   const run = simulate({ seed: 3, steps: 30, features: ["tabs"], disk: takingAll })
   const noticed = await run.then(({ violations }) => violations.join(), String)
   expect(noticed).toMatch(/STATE_TAMPERED|of another generation than its store/)

@@ -1,5 +1,5 @@
 import { describe, expect, test, vi } from "vitest"
-import { effort, sample } from "../support/effort.ts"
+import { effort, isLong } from "../support/effort.ts"
 import { type Order, ordersOf, play, scenarios } from "./interleavings.ts"
 
 vi.setConfig({ testTimeout: effort(180_000, 300_000, 7_200_000) })
@@ -9,7 +9,7 @@ const end = Number.POSITIVE_INFINITY
 const apart = effort(1_200, 40, 1)
 
 describe("two tabs of a device send each message and each commit once, in every order of their steps", () => {
-  test.each(sample(1, scenarios))("$name", async (scenario) => {
+  test.runIf(isLong).each(scenarios)("$name", async (scenario) => {
     const { taken, violations } = await play(scenario, { begins: "left", steps: [end, end] })
     expect(violations).toEqual([])
     // Without steps there would be no orders.

@@ -5,6 +5,7 @@ import { Platform, Provider } from "@signet/proto/auth/v1/records"
 import { sql } from "kysely"
 import { afterAll, beforeAll, expect, test } from "vitest"
 import { bearer, type Clients, clientsOver, protocols, refusal } from "../support/clients.ts"
+import { isLong } from "../support/effort.ts"
 import { addInvitation } from "../support/invitations.ts"
 import { openPlace } from "../support/places.ts"
 import { describeStory } from "../support/postgres.ts"
@@ -59,7 +60,7 @@ describeStory("an account", (kind) => {
     clients.account.unlinkProviderAccount({ providerAccountId }, as(who))
   const kinds = async () => (await world.audited()).map(({ kind, reason }) => (reason ? `${kind} ${reason}` : kind))
 
-  test("is found by each linked way of signing in, and each token proves one link", async () => {
+  test.runIf(isLong)("is found by each linked way of signing in, and each token proves one link", async () => {
     await world.idpC.addPerson({ email: "lin@example.com", password, isConfirmed: true })
     const lin = await world.signInA("lin")
     await kinds()
@@ -174,7 +175,7 @@ describeStory("an account", (kind) => {
     })
   }
 
-  test("loses a way of signing in with its sessions, but never the last one", async () => {
+  test.runIf(isLong)("loses a way of signing in with its sessions, but never the last one", async () => {
     const una = await world.signInA("una")
     const { providerAccounts } = await clients.account.listProviderAccounts({}, as(una))
     const first = providerAccounts[0]?.id ?? ""

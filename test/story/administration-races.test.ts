@@ -5,6 +5,7 @@ import { sql } from "kysely"
 import { afterAll, beforeAll, expect, test } from "vitest"
 import { type AdministeredServer, startAdministeredServer } from "../support/administered-server.ts"
 import { bearer, refusal } from "../support/clients.ts"
+import { isLong } from "../support/effort.ts"
 import { signIn } from "../support/people.ts"
 import { describeOnPostgres } from "../support/postgres.ts"
 import { untilWaiting } from "../support/waiting.ts"
@@ -42,7 +43,7 @@ describeOnPostgres("administrators at once", () => {
     return (await query.execute()).length
   }
 
-  test("create one role, one permission, one client, one membership and one grant", async () => {
+  test.runIf(isLong)("create one role, one permission, one client, one membership and one grant", async () => {
     const { clients, world, server } = all
     const { admin } = clients
     const appId = world.app.id
@@ -112,7 +113,7 @@ describeOnPostgres("administrators at once", () => {
     }
   })
 
-  test("remove a member during a grant: a member who joins again has no grant", async () => {
+  test.runIf(isLong)("remove a member during a grant: a member who joins again has no grant", async () => {
     const { clients, world, server } = all
     const { admin } = clients
     const appId = world.app.id

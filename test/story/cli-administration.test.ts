@@ -66,7 +66,7 @@ describe("signet user", () => {
     expect(out).toMatch(/^prn_\w{26}\tactive\tada@example\.com\tapp_/)
   })
 
-  test("suspends and resumes a person, and requires --yes", async () => {
+  test.runIf(isLong)("suspends and resumes a person, and requires --yes", async () => {
     const [{ principal }] = await json("user", "find", "ada@example.com")
     expect(await root().run("user", "suspend", principal.id)).toMatchObject({
       code: 2,
@@ -96,7 +96,7 @@ describe("signet user", () => {
     }
   })
 
-  test("lists the sessions of a person, revokes one, and all with --yes", async () => {
+  test.runIf(isLong)("lists the sessions of a person, revokes one, and all with --yes", async () => {
     const [{ principal, memberships }] = await json("user", "find", "ada@example.com")
     const of = ["--principal", principal.id, "--app", memberships[0].appId]
     const [session] = await json("session", "list", ...of)
@@ -165,7 +165,7 @@ describe("an app", () => {
     expect(await root().run("app", "update", appId)).toMatchObject({ code: 2 })
   })
 
-  test("has tenants, which are created, listed, renamed, suspended and archived", async () => {
+  test.runIf(isLong)("has tenants, which are created, listed, renamed, suspended and archived", async () => {
     const tenant = await json("tenant", "create", "Kew", ...inApp())
     tenantId = tenant.id
     expect(tenant).toMatchObject({ appId, name: "Kew", status: "ACTIVE" })
@@ -218,7 +218,7 @@ describe("an app", () => {
     expect(await json("invite", "revoke", invitation.id, ...inApp())).toMatchObject({ status: "REVOKED" })
   })
 
-  test("has roles of permissions, which are granted and revoked", async () => {
+  test.runIf(isLong)("has roles of permissions, which are granted and revoked", async () => {
     await json("permission", "create", "garden.roses.prune", ...inApp(), "--description", "Cuts roses.")
     await json("permission", "create", "garden.roses.plant", ...inApp())
     expect(await json("permission", "list", ...inApp())).toHaveLength(2)
@@ -270,7 +270,7 @@ describe("an app", () => {
     expect((await ada().run("profile", "set", "--app", "", "--json")).code).toBe(0)
   })
 
-  test("gets personal access tokens only from a sign-in to the app itself", async () => {
+  test.runIf(isLong)("gets personal access tokens only from a sign-in to the app itself", async () => {
     const args = ["--name", "ci", "--audience", "svc-notes", "--scope", "notes.read", "--json"]
     expect(await ada().run("pat", "create", "--app", appId, ...args)).toMatchObject({
       code: 3,

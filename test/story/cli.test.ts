@@ -18,7 +18,7 @@ import {
   type SecretService,
   startSecretService,
 } from "../../clients/node/secret-box/testing/secret-service.ts"
-import { effort } from "../support/effort.ts"
+import { effort, isLong } from "../support/effort.ts"
 import { fastTmpdir } from "../support/fast-tmpdir.ts"
 import { freePort } from "../support/free-port.ts"
 import { createTestDatabase, describeOnPostgres, programDatabase } from "../support/postgres.ts"
@@ -75,23 +75,27 @@ describe.skipIf(missing !== undefined)(`docs/reference/cli.md${missing ? ` (skip
   })
   afterAll(() => keyring?.stop())
 
-  test(`${told.length} of its ${tour.length} scripts run, and no secret is printed`, () => {
-    const { code, stdout, stderr } = signet.type(told.join("\n"), { cwd: root, env: { U: program.url } })
-    expect({ code, wrong: stderr.split("\n").filter((line) => /signet:|error/i.test(line)) }).toEqual({
-      code: 0,
-      wrong: [],
-    })
-    expect(stdout).toContain(`Signed in to ${program.url} as ada@example.com.`)
-    if (told.length === tour.length) {
-      expect(stdout).toContain("scope(notes.read): allowed")
-      expect(stdout).toContain("app.created\tsuccess")
-      expect(stdout).toMatch(/https:\/\/garden\.example\/cb, http:\/\/127\.0\.0\.1:8976\/callback/)
-    }
-    for (const secret of secrets) {
-      expect(stdout + stderr).not.toMatch(secret)
-      expect(program.output()).not.toMatch(secret)
-    }
-  }, 300_000)
+  test.runIf(isLong)(
+    `${told.length} of its ${tour.length} scripts run, and no secret is printed`,
+    () => {
+      const { code, stdout, stderr } = signet.type(told.join("\n"), { cwd: root, env: { U: program.url } })
+      expect({ code, wrong: stderr.split("\n").filter((line) => /signet:|error/i.test(line)) }).toEqual({
+        code: 0,
+        wrong: [],
+      })
+      expect(stdout).toContain(`Signed in to ${program.url} as ada@example.com.`)
+      if (told.length === tour.length) {
+        expect(stdout).toContain("scope(notes.read): allowed")
+        expect(stdout).toContain("app.created\tsuccess")
+        expect(stdout).toMatch(/https:\/\/garden\.example\/cb, http:\/\/127\.0\.0\.1:8976\/callback/)
+      }
+      for (const secret of secrets) {
+        expect(stdout + stderr).not.toMatch(secret)
+        expect(program.output()).not.toMatch(secret)
+      }
+    },
+    300_000,
+  )
 
   test("only the owner can access the stored files, and they are encrypted", () => {
     const folder = join(home, "docs/signet")
@@ -127,7 +131,7 @@ describe.skipIf(missing !== undefined)(`docs/reference/cli.md${missing ? ` (skip
     },
   )
 
-  test("a closed output pipe is no error", () => {
+  test.runIf(isLong)("a closed output pipe is no error", () => {
     const { code, stderr } = install(join(home, "deaf"), {}).type("set +o pipefail; signet help | true", { cwd: home })
     expect({ code, stderr }).toEqual({ code: 0, stderr: "" })
   })
@@ -186,27 +190,31 @@ describe.skipIf(!isThorough || missing !== undefined)(
 )
 
 describeOnPostgres("docs/reference/cli.md for operators", () => {
-  test("its commands run the server's programs with their settings", async () => {
-    const database = await createTestDatabase()
-    const settings = {
-      SIGNET_PROFILE: "production",
-      DATABASE_URL: database.url,
-      SIGNET_ISSUER: "https://auth.example",
-      SIGNET_SEALING_KEY: key,
-      SIGNET_PEPPERS: `1:${key}`,
-    }
-    const signet = install(join(home, "operator"), settings)
-    const [script = ""] = blocks("sh offline")
-    const lines = script.split("\n").slice(0, effort(1, 9, 9))
-    const { code, stdout, stderr } = signet.type(lines.join("\n"), { cwd: root })
-    await database.drop()
-    expect({ code, stderr }).toEqual({ code: 0, stderr: "" })
-    expect(stdout).toMatch(/^Applied /)
-    if (lines.length === 1) return
-    expect(stdout).toMatch(/ACCESS is CURRENT/)
-    expect(stdout).toContain("Created a new PROOF key.")
-    expect(stdout).toMatch(/The audit log is complete and unchanged/)
-  }, 120_000)
+  test.runIf(isLong)(
+    "its commands run the server's programs with their settings",
+    async () => {
+      const database = await createTestDatabase()
+      const settings = {
+        SIGNET_PROFILE: "production",
+        DATABASE_URL: database.url,
+        SIGNET_ISSUER: "https://auth.example",
+        SIGNET_SEALING_KEY: key,
+        SIGNET_PEPPERS: `1:${key}`,
+      }
+      const signet = install(join(home, "operator"), settings)
+      const [script = ""] = blocks("sh offline")
+      const lines = script.split("\n").slice(0, effort(1, 9, 9))
+      const { code, stdout, stderr } = signet.type(lines.join("\n"), { cwd: root })
+      await database.drop()
+      expect({ code, stderr }).toEqual({ code: 0, stderr: "" })
+      expect(stdout).toMatch(/^Applied /)
+      if (lines.length === 1) return
+      expect(stdout).toMatch(/ACCESS is CURRENT/)
+      expect(stdout).toContain("Created a new PROOF key.")
+      expect(stdout).toMatch(/The audit log is complete and unchanged/)
+    },
+    120_000,
+  )
 })
 
 test.skipIf(!isThorough)(
@@ -281,7 +289,7 @@ describe("in this process", () => {
     administrator = { env: { SIGNET_SERVER: program.url, SIGNET_PAT: pat } }
   })
 
-  test("JSON output follows the contract", async () => {
+  test.runIf(isLong)("JSON output follows the contract", async () => {
     const me = await json("whoami")
     expect(me).toMatchObject({ identity: { primaryEmail: "ada@example.com" }, signIn: "session", server: program.url })
     const here = expect.objectContaining({ id: me.session.id, current: true })
@@ -289,7 +297,7 @@ describe("in this process", () => {
     expect(await json("token", "get", "--audience", "svc-notes")).toMatchObject({ audience: "svc-notes" })
   })
 
-  test("a password and a personal access token sign in too, from standard input", async () => {
+  test.runIf(isLong)("a password and a personal access token sign in too, from standard input", async () => {
     const byPassword = signet({ env: { SIGNET_HOME: join(home, "password") }, input: "development\n" })
     expect(await byPassword.run("login", "--server", program.url, "--as", "ada@example.com")).toMatchObject({ code: 0 })
     await byPassword.run("logout")
@@ -306,7 +314,7 @@ describe("in this process", () => {
     expect(await byPat.run("session", "list")).toMatchObject({ code: 4, err: expect.stringContaining("signet login") })
   })
 
-  test("a sign-in of another kind ends the earlier one, locally and at the server", async () => {
+  test.runIf(isLong)("a sign-in of another kind ends the earlier one, locally and at the server", async () => {
     const { SIGNET_PAT = "" } = administrator.env ?? {}
     const home = env.SIGNET_HOME.replace(/fake$/, "replaced")
     const here = signet({ env: { SIGNET_HOME: home }, input: SIGNET_PAT })
@@ -340,7 +348,7 @@ describe("in this process", () => {
     expect(JSON.parse(said.err)).toMatchObject({ reason, detail: expect.any(String) })
   })
 
-  test("a call that the token does not allow is refused before anything is sent", async () => {
+  test.runIf(isLong)("a call that the token does not allow is refused before anything is sent", async () => {
     const sent = (method: string) => program.output().split(`/${method}"`).length - 1
     const before = { asked: sent("ListAuditEvents"), known: sent("Me") }
     const { code, err } = await signet().run("audit", "list")
@@ -350,7 +358,7 @@ describe("in this process", () => {
     expect(sent("ListAuditEvents")).toBe(before.asked)
   })
 
-  test("6 is a conflict", async () => {
+  test.runIf(isLong)("6 is a conflict", async () => {
     const own = ["service-account", "create", "notes", "--owns", "svc-notes"]
     // The tour may have created it already.
     await signet().run(...own)
@@ -358,7 +366,7 @@ describe("in this process", () => {
     expect(again).toMatchObject({ code: 6, err: expect.stringContaining("AUDIENCE_TAKEN") })
   })
 
-  test("a private key is never sent, and its public key authenticates the service", async () => {
+  test.runIf(isLong)("a private key is never sent, and its public key authenticates the service", async () => {
     const { id } = await json("service-account", "create", "robot", "--auth", "private-key-jwt")
     const { privateKey, publicKey } = generateKeyPairSync("ec", { namedCurve: "P-256" })
     const fileOf = (name: string, key: KeyObject) => {
@@ -371,15 +379,18 @@ describe("in this process", () => {
     expect(await json("service-account", "key", "revoke", id, kid)).toEqual({ kid, status: "REVOKED" })
   })
 
-  test("10 is a server that does not answer; 3 is a wrong passphrase, which deletes nothing", async () => {
-    const gone = await signet({ env: { SIGNET_SERVER: "http://127.0.0.1:1", SIGNET_PAT: "sgpat_" } }).run("whoami")
-    expect(gone).toMatchObject({ code: 10 })
-    expect(await signet({ env: { SIGNET_PASSPHRASE: "wrong" } }).run("whoami")).toMatchObject({
-      code: 3,
-      err: expect.stringContaining("WRONG_PASSPHRASE"),
-    })
-    expect(await signet().run("whoami")).toMatchObject({ code: 0 })
-  })
+  test.runIf(isLong)(
+    "10 is a server that does not answer; 3 is a wrong passphrase, which deletes nothing",
+    async () => {
+      const gone = await signet({ env: { SIGNET_SERVER: "http://127.0.0.1:1", SIGNET_PAT: "sgpat_" } }).run("whoami")
+      expect(gone).toMatchObject({ code: 10 })
+      expect(await signet({ env: { SIGNET_PASSPHRASE: "wrong" } }).run("whoami")).toMatchObject({
+        code: 3,
+        err: expect.stringContaining("WRONG_PASSPHRASE"),
+      })
+      expect(await signet().run("whoami")).toMatchObject({ code: 0 })
+    },
+  )
 
   test("a token is checked without sending it", async () => {
     const { accessToken } = await json("token", "get", "--audience", "svc-notes")
@@ -429,33 +440,37 @@ const atTerminalTitle = `at a terminal${pythonMissing ? ` (skipped: ${pythonMiss
 describe.skipIf(pythonMissing !== undefined)(atTerminalTitle, () => {
   const store = { SIGNET_STORE: "passphrase", SIGNET_PASSPHRASE: undefined, NO_COLOR: undefined, TERM: "xterm" }
 
-  test("secrets are typed without echo, and tables have titles and colors", async () => {
-    const { environment } = install(join(home, "terminal"), store)
-    await quickPassphrase(join(home, "terminal/signet"))
-    const command = (...args: string[]) => [join(home, "terminal/bin/signet"), ...args]
-    const { pat } = await (await fetch(`${program.url}/dev/admin`, { method: "POST" })).json()
-    const login = await atTerminal(command("login", "--pat", "--server", program.url), environment, [
-      ["Personal access token", pat],
-      ["Passphrase", "correct horse"],
-    ])
-    expect(login).toMatchObject({ code: 0, screen: expect.stringContaining("with a personal access token.") })
-    const list = await atTerminal(command("app", "list"), environment, [["Passphrase", "correct horse"]])
-    expect(list.code).toBe(0)
-    expect(list.screen).toContain("\u001b[2mID")
-    expect(stripVTControlCharacters(list.screen)).toMatch(/ID +NAME +STATUS/)
-    for (const secret of secrets) expect(login.screen + list.screen).not.toMatch(secret)
-    if (!isThorough) return
-    const other = { ...environment, SIGNET_HOME: join(home, "terminal/new") }
-    const slip = await atTerminal(command("login", "--pat", "--server", program.url), other, [
-      ["Personal access token", pat],
-      ["New passphrase", "correct horse"],
-      ["Repeat the passphrase", "correct house"],
-    ])
-    expect(slip).toMatchObject({ code: 3, screen: expect.stringContaining("the two passphrases differ") })
-    const plain = await atTerminal(command("app", "list"), { ...environment, NO_COLOR: "1" }, [
-      ["Passphrase", "correct horse"],
-    ])
-    expect(plain.screen).toMatch(/ID +NAME +STATUS/)
-    expect(plain.screen).not.toContain("\u001b[2mID")
-  }, 120_000)
+  test.runIf(isLong)(
+    "secrets are typed without echo, and tables have titles and colors",
+    async () => {
+      const { environment } = install(join(home, "terminal"), store)
+      await quickPassphrase(join(home, "terminal/signet"))
+      const command = (...args: string[]) => [join(home, "terminal/bin/signet"), ...args]
+      const { pat } = await (await fetch(`${program.url}/dev/admin`, { method: "POST" })).json()
+      const login = await atTerminal(command("login", "--pat", "--server", program.url), environment, [
+        ["Personal access token", pat],
+        ["Passphrase", "correct horse"],
+      ])
+      expect(login).toMatchObject({ code: 0, screen: expect.stringContaining("with a personal access token.") })
+      const list = await atTerminal(command("app", "list"), environment, [["Passphrase", "correct horse"]])
+      expect(list.code).toBe(0)
+      expect(list.screen).toContain("\u001b[2mID")
+      expect(stripVTControlCharacters(list.screen)).toMatch(/ID +NAME +STATUS/)
+      for (const secret of secrets) expect(login.screen + list.screen).not.toMatch(secret)
+      if (!isThorough) return
+      const other = { ...environment, SIGNET_HOME: join(home, "terminal/new") }
+      const slip = await atTerminal(command("login", "--pat", "--server", program.url), other, [
+        ["Personal access token", pat],
+        ["New passphrase", "correct horse"],
+        ["Repeat the passphrase", "correct house"],
+      ])
+      expect(slip).toMatchObject({ code: 3, screen: expect.stringContaining("the two passphrases differ") })
+      const plain = await atTerminal(command("app", "list"), { ...environment, NO_COLOR: "1" }, [
+        ["Passphrase", "correct horse"],
+      ])
+      expect(plain.screen).toMatch(/ID +NAME +STATUS/)
+      expect(plain.screen).not.toContain("\u001b[2mID")
+    },
+    120_000,
+  )
 })

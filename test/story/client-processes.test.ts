@@ -82,7 +82,7 @@ test.runIf(isLong)(
   },
 )
 
-test("only the owner can access the folder, and no token can be read from it", async () => {
+test.runIf(isLong)("only the owner can access the folder, and no token can be read from it", async () => {
   const folder = await signedInFolder("folder")
   const paths = readdirSync(folder, { recursive: true, encoding: "utf8" }).map((name) => join(folder, name))
   expect(paths.length).toBeGreaterThan(3)

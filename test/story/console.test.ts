@@ -33,7 +33,7 @@ describe.skipIf(chromiumMissing !== undefined)(title, () => {
     expect(new URL(tab.url()).pathname).toBe("/console")
   })
 
-  test("finds a person by address, and opens the page of the person", async () => {
+  test.runIf(isLong)("finds a person by address, and opens the page of the person", async () => {
     await tab.getByLabel("Search for a person or an id").fill("ada@example.com")
     await tab.keyboard.press("Enter")
     await tab.getByRole("link", { name: attack }).click()
@@ -44,7 +44,7 @@ describe.skipIf(chromiumMissing !== undefined)(title, () => {
     expect(await tab.locator("img").count()).toBe(0)
   })
 
-  test("creates a service account and shows its secret once", async () => {
+  test.runIf(isLong)("creates a service account and shows its secret once", async () => {
     await go("/services")
     await press("Create service account")
     await fill("Name", attack)
@@ -61,7 +61,7 @@ describe.skipIf(chromiumMissing !== undefined)(title, () => {
     expect(await tab.content()).not.toContain(secret)
   })
 
-  test("filters the audit, and verifies its chain in the browser", async () => {
+  test.runIf(isLong)("filters the audit, and verifies its chain in the browser", async () => {
     await go("/audit")
     await fill("Kinds", "service_account.created")
     await press("Filter")
@@ -71,7 +71,7 @@ describe.skipIf(chromiumMissing !== undefined)(title, () => {
     await tab.getByText("The chain is whole.").waitFor()
   })
 
-  test("explains why a call was denied, from the audit and for a token", async () => {
+  test.runIf(isLong)("explains why a call was denied, from the audit and for a token", async () => {
     const denied = await fetch(`${story.program.url}/auth/apps`, {
       headers: { authorization: `Bearer ${await memberToken()}` },
     })
@@ -227,7 +227,7 @@ describe.skipIf(chromiumMissing !== undefined)(title, () => {
   })
 })
 
-test("the first page loads at most 160 KB, compressed", async () => {
+test.runIf(isLong)("the first page loads at most 160 KB, compressed", async () => {
   const files = await buildConsole()
   const page = new TextDecoder().decode(files.get("index.html"))
   const first = [...files].filter(([name]) => page.includes(name))

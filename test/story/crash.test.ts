@@ -202,7 +202,7 @@ describeOnPostgres("the program, killed", () => {
     ["after commit", 1],
     ["before commit", 0],
   ] as const
-  test.each(moments.slice(0, effort(1, 2, 2)))("%s of a refresh, answers its retry", async (moment, rotations) => {
+  test.runIf(isLong).each(moments)("%s of a refresh, answers its retry", async (moment, rotations) => {
     const device = keep((await signIn(program.url, "moment@example.com")).refreshToken)
     // A new process, whose connections prepare each statement anew.
     await program.end("SIGKILL")
@@ -227,7 +227,7 @@ describeOnPostgres("the program, killed", () => {
     await clientsOf(program.url).auth.refresh({ refreshToken })
   })
 
-  test("stopped by a signal, ends streams, answers its open calls, and exits with 0", async () => {
+  test.runIf(isLong)("stopped by a signal, ends streams, answers its open calls, and exits with 0", async () => {
     const { refreshToken } = await signIn(program.url, "patient@example.com")
     const health = createClient(Health, createGrpcTransport({ baseUrl: program.url }))
     const told: Status[] = []

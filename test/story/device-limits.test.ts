@@ -4,6 +4,7 @@ import { defaultLimits } from "@signet/kernel/limits/policy"
 import { afterAll, beforeAll, expect, test } from "vitest"
 import { isFailure } from "../../clients/core/errors.ts"
 import { refusal } from "../support/clients.ts"
+import { isLong } from "../support/effort.ts"
 import { newDevice } from "../support/messaging/device.ts"
 import { newLeafKey } from "../support/messaging/device-parts.ts"
 import { type MessagingServer, startMessagingServer } from "../support/messaging/test-server.ts"
@@ -24,7 +25,7 @@ async function registered(name: string) {
   return device
 }
 
-test("a repeated request gets the same credential, and is not counted", async () => {
+test.runIf(isLong)("a repeated request gets the same credential, and is not counted", async () => {
   const ann = await registered("ann")
   const { credential } = await ann.renew(newLeafKey())
   for (let i = 0; i < 12; i++) expect((await ann.renew()).credential).toEqual(credential)
@@ -42,7 +43,7 @@ test("a repeated request gets the same credential, and is not counted", async ()
   await again.register()
 })
 
-test("a device with too many requests is refused, whatever their result", async () => {
+test.runIf(isLong)("a device with too many requests is refused, whatever their result", async () => {
   const ben = await registered("ben")
   const asked = await Promise.allSettled(Array.from({ length: 70 }, () => ben.renew()))
   const refused = asked.filter((one) => one.status === "rejected" && isFailure(one.reason, "RATE_LIMITED"))

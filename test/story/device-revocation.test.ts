@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest"
 import { endDevicesOf } from "../../server/rpc/messaging/device/end-user.ts"
 import { carryOutRevocations } from "../../server/rpc/messaging/device/revocation-effects.ts"
 import { protocols, refusal } from "../support/clients.ts"
+import { isLong } from "../support/effort.ts"
 import { newDevice, type TestDevice } from "../support/messaging/device.ts"
 import { newLeafKey } from "../support/messaging/device-parts.ts"
 import { type MessagingServer, startMessagingServer } from "../support/messaging/test-server.ts"
@@ -53,7 +54,7 @@ describeStory("a device that is revoked", (kind: StoreKind) => {
     for (const room of rooms) expect(await directivesOf(ada, room.id)).toEqual([])
   })
 
-  test("closes a conversation without remaining members", async () => {
+  test.runIf(isLong)("closes a conversation without remaining members", async () => {
     const session = await server.person("cleo")
     const [phone, laptop] = await Promise.all(
       [session, await session.again()].map(async (one) => {
@@ -101,7 +102,7 @@ describe("a user", () => {
   })
   afterAll(() => server?.close())
 
-  test("gets at most ten credentials a day, and the same one on each repetition", async () => {
+  test.runIf(isLong)("gets at most ten credentials a day, and the same one on each repetition", async () => {
     const device = await newDevice(overConnect?.(server.url) ?? expect.fail(), await server.person("fay"))
     for (let i = 0; i < 12; i++) await device.register()
     for (let i = 0; i < 9; i++) await device.renew(newLeafKey())

@@ -9,6 +9,7 @@ import { DeviceStatus } from "@signet/proto/credential/v1/device_list"
 import { Device_Status } from "@signet/proto/messaging/v1/records"
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
 import { protocols, refusal } from "../support/clients.ts"
+import { isLong } from "../support/effort.ts"
 import { newDevice, type TestDevice } from "../support/messaging/device.ts"
 import { deviceRequest, newLeafKey } from "../support/messaging/device-parts.ts"
 import { type MessagingServer, startMessagingServer } from "../support/messaging/test-server.ts"
@@ -156,7 +157,7 @@ describe("a session", () => {
   })
 })
 
-test("a user has at most sixteen devices, and their lists are one chain", async () => {
+test.runIf(isLong)("a user has at most sixteen devices, and their lists are one chain", async () => {
   const session = await server.person("eve")
   const devices: TestDevice[] = []
   for (let i = 0; i < 16; i++) {

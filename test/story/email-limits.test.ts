@@ -6,6 +6,7 @@ import { Platform, Provider } from "@signet/proto/auth/v1/records"
 import { ErrorInfoSchema, RetryInfoSchema } from "@signet/proto/google/rpc/error_details"
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
 import { bearer, clientsOver, refusal } from "../support/clients.ts"
+import { isLong } from "../support/effort.ts"
 import { storyStore } from "../support/postgres.ts"
 import { password, redirectUri, type SignInWorld, startSignInWorld } from "../support/sign-in-world.ts"
 
@@ -142,19 +143,22 @@ describe("limits on emails", () => {
     expect((await guess(email, "203.0.113.5", password)).status).toBe(200)
   })
 
-  test("fifty guesses an hour from all IP addresses are allowed, and the owner's sign-ins do not count", async () => {
-    const email = await person()
-    expect((await guess(email, "198.51.100.1", password)).status).toBe(200)
-    const answers: HttpAnswer[] = []
-    for (let i = 0; i < 52; i++) answers.push(await guess(email, `192.0.2.${i}`))
-    expect(answers.map(({ reason }) => reason)).toEqual([
-      ...Array(50).fill("INVALID_CREDENTIALS"),
-      ...Array(2).fill("RATE_LIMITED"),
-    ])
-    expect(answers.at(-1)?.retryAfter).toBe("72")
-    // The owner's known IP addresses are refused, too: the test of device tokens shows the alternative.
-    expect((await guess(email, "198.51.100.1", password)).reason).toBe("RATE_LIMITED")
-  })
+  test.runIf(isLong)(
+    "fifty guesses an hour from all IP addresses are allowed, and the owner's sign-ins do not count",
+    async () => {
+      const email = await person()
+      expect((await guess(email, "198.51.100.1", password)).status).toBe(200)
+      const answers: HttpAnswer[] = []
+      for (let i = 0; i < 52; i++) answers.push(await guess(email, `192.0.2.${i}`))
+      expect(answers.map(({ reason }) => reason)).toEqual([
+        ...Array(50).fill("INVALID_CREDENTIALS"),
+        ...Array(2).fill("RATE_LIMITED"),
+      ])
+      expect(answers.at(-1)?.retryAfter).toBe("72")
+      // The owner's known IP addresses are refused, too: the test of device tokens shows the alternative.
+      expect((await guess(email, "198.51.100.1", password)).reason).toBe("RATE_LIMITED")
+    },
+  )
 
   test("no answer reveals the remaining attempts for an email", async () => {
     const { policy } = await guess(await person(), "203.0.113.6")
@@ -174,7 +178,7 @@ describe("limits on emails", () => {
     expect(await told(await person(false))).toEqual(known)
   })
 
-  test("an address gets at most twenty links in a day", async () => {
+  test.runIf(isLong)("an address gets at most twenty links in a day", async () => {
     const email = await person()
     let sent = 0
     for (let i = 0; i < 40; i++) {
@@ -218,7 +222,7 @@ describe("limits on emails", () => {
 })
 
 describe("an address", () => {
-  test("signs in ten times a minute, requests five links and confirms twenty", async () => {
+  test.runIf(isLong)("signs in ten times a minute, requests five links and confirms twenty", async () => {
     const world = await startSignInWorld({ store: storyStore, limits: defaultLimits })
     const passes = async (call: (i: number) => Promise<{ reason?: string }>, most: number) => {
       const startMs = world.server.deps.clock.nowMs()

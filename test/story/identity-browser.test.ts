@@ -80,7 +80,7 @@ describe.skipIf(chromiumMissing !== undefined)(title, () => {
     expect(await seen(tab)).toEqual(["starting", "NOT_SIGNED_IN", "signedIn", "LOGGED_OUT"])
   })
 
-  test("two tabs and a service worker that need a token at the same time share one refresh", async () => {
+  test.runIf(isLong)("two tabs and a service worker that need a token at the same time share one refresh", async () => {
     const context = await person()
     const here = await openTab(context)
     await signIn(here, "tabs")

@@ -3,6 +3,7 @@ import { newId } from "@signet/kernel/ids"
 import type { App, ProviderClient } from "@signet/kernel/records"
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest"
 import { idpBSubjectOf } from "../../server/development/idp-b-person.ts"
+import { isLong } from "../support/effort.ts"
 import { type FakeIdpB, type MintBOptions, startFakeIdpB } from "../support/idp-b.ts"
 import { describeStory } from "../support/postgres.ts"
 import { startTestServer, type TestServer } from "../support/server.ts"
@@ -54,25 +55,28 @@ describeStory("IDP_B", (kind) => {
     return await (await fetch(`${server.url}/auth/session/me`, { headers })).json()
   }
 
-  test("a person is one identity on every platform, by token and by code, from either issuer", async () => {
-    const person = { email: "platforms@example.com", name: "Ada Lovelace", hidesEmail: false }
-    const subject = idpBSubjectOf(person)
-    const answers: Answer[] = []
-    for (const platform of platforms) {
-      for (const issuer of ["first", "second"] as const) {
-        idp.switches.issuer = issuer
-        answers.push(await signIn(subject, { platform }))
-        const redirectUri = idp.clientOf(platform).redirectUris[0]
-        const code = idp.issueCode({ platform, person })
-        answers.push(await post({ platform, authorizationCode: { code, ...(redirectUri && { redirectUri }) } }))
+  test.runIf(isLong)(
+    "a person is one identity on every platform, by token and by code, from either issuer",
+    async () => {
+      const person = { email: "platforms@example.com", name: "Ada Lovelace", hidesEmail: false }
+      const subject = idpBSubjectOf(person)
+      const answers: Answer[] = []
+      for (const platform of platforms) {
+        for (const issuer of ["first", "second"] as const) {
+          idp.switches.issuer = issuer
+          answers.push(await signIn(subject, { platform }))
+          const redirectUri = idp.clientOf(platform).redirectUris[0]
+          const code = idp.issueCode({ platform, person })
+          answers.push(await post({ platform, authorizationCode: { code, ...(redirectUri && { redirectUri }) } }))
+        }
       }
-    }
-    expect(answers.map((answer) => answer.created ?? false)).toEqual(answers.map((_, index) => index === 0))
-    expect(new Set(answers.map((answer) => answer.identity?.id)).size).toBe(1)
-    const [account, ...others] = (await me(answers[0] ?? { accessToken: "" })).providerAccounts
-    expect(others).toEqual([])
-    expect(account).toMatchObject({ provider: "IDP_B", subject })
-  })
+      expect(answers.map((answer) => answer.created ?? false)).toEqual(answers.map((_, index) => index === 0))
+      expect(new Set(answers.map((answer) => answer.identity?.id)).size).toBe(1)
+      const [account, ...others] = (await me(answers[0] ?? { accessToken: "" })).providerAccounts
+      expect(others).toEqual([])
+      expect(account).toMatchObject({ provider: "IDP_B", subject })
+    },
+  )
 
   test.each([
     ["true", "words@example.com"],

@@ -69,7 +69,7 @@ describeOnPostgres("messaging, killed at random under eight writers", () => {
     expect(writers.reduce((sum, { acknowledged }) => sum + acknowledged.size, 0)).toBeGreaterThan(40)
   })
 
-  test("reports a full disk, and continues when there is space", async () => {
+  test.runIf(isLong)("reports a full disk, and continues when there is space", async () => {
     const { url } = program
     const [one] = await writersIn(developmentWorld(url), createGrpcTransport({ baseUrl: url }), 2)
     if (one === undefined) throw new Error("nobody writes")

@@ -10,6 +10,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest"
 import { endDevicesOf } from "../../server/rpc/messaging/device/end-user.ts"
 import { PermanentlyRefused } from "../../server/store/durable/effects.ts"
 import { refusal } from "../support/clients.ts"
+import { isLong } from "../support/effort.ts"
 import { type BackendElsewhere, startBackendElsewhere } from "../support/messaging/backend-elsewhere.ts"
 import { newDevice, type TestDevice } from "../support/messaging/device.ts"
 import { newLeafKey, randomBytes } from "../support/messaging/device-parts.ts"
@@ -55,7 +56,7 @@ test("people use it with credentials of the auth service and receipts under a ke
   expect(devices).toEqual([])
 })
 
-test("a device with a renewed credential still proves changes with its current leaf", async () => {
+test.runIf(isLong)("a device with a renewed credential still proves changes with its current leaf", async () => {
   const [alice, bob, carol] = [await registered(), await registered(), await registered()]
   const room = await alice.createGroup([bob.userId])
   const before = hash("device-credential", alice.identity.credential)
@@ -65,7 +66,7 @@ test("a device with a renewed credential still proves changes with its current l
   expect(requester).toEqual(before)
 })
 
-test("a session has one device, and a revoked device's sessions end", async () => {
+test.runIf(isLong)("a session has one device, and a revoked device's sessions end", async () => {
   const session = await server.person(crypto.randomUUID())
   const phone = await registered(session)
   const laptop = await registered(await session.again())
@@ -105,21 +106,24 @@ describe("a deleted user", () => {
   const setStatus = (device: TestDevice, status: "SUSPENDED" | "DEACTIVATED") =>
     server.store.db.updateTable("principal").set({ status }).where("id", "=", userIdOf(device)).execute()
 
-  test("is distinguished from a suspended one, and only a deleted user's devices end without a request", async () => {
-    const [gone, suspended, active] = [await registered(), await registered(), await registered()]
-    await setStatus(gone, "DEACTIVATED")
-    await setStatus(suspended, "SUSPENDED")
-    const ids = [gone, suspended, active].map(userIdOf)
-    expect(await backend.auth.accounts.activeUsers(ids, place())).toEqual([userIdOf(active)])
-    expect(await backend.auth.effects.goneUsers(ids, place())).toEqual([userIdOf(gone)])
-    expect(await endDevicesOf(backend.deps, userIdOf(gone), place())).toEqual([gone.id])
-    expect(await statusOf(gone.session)).toBe("REVOKED")
-    for (const other of [suspended, active]) {
-      const ending = endDevicesOf(backend.deps, userIdOf(other), place())
-      await expect(ending).rejects.toMatchObject({ reason: "INTERNAL" })
-      expect(await statusOf(other.session)).toBe("ACTIVE")
-    }
-  })
+  test.runIf(isLong)(
+    "is distinguished from a suspended one, and only a deleted user's devices end without a request",
+    async () => {
+      const [gone, suspended, active] = [await registered(), await registered(), await registered()]
+      await setStatus(gone, "DEACTIVATED")
+      await setStatus(suspended, "SUSPENDED")
+      const ids = [gone, suspended, active].map(userIdOf)
+      expect(await backend.auth.accounts.activeUsers(ids, place())).toEqual([userIdOf(active)])
+      expect(await backend.auth.effects.goneUsers(ids, place())).toEqual([userIdOf(gone)])
+      expect(await endDevicesOf(backend.deps, userIdOf(gone), place())).toEqual([gone.id])
+      expect(await statusOf(gone.session)).toBe("REVOKED")
+      for (const other of [suspended, active]) {
+        const ending = endDevicesOf(backend.deps, userIdOf(other), place())
+        await expect(ending).rejects.toMatchObject({ reason: "INTERNAL" })
+        expect(await statusOf(other.session)).toBe("ACTIVE")
+      }
+    },
+  )
 })
 
 test("a repeated event is in the audit once", async () => {
@@ -170,7 +174,7 @@ function eventOf(deviceId: string, userId: string, ms = 0) {
 }
 type Event = ReturnType<typeof eventOf>
 
-test("without the auth service no operation is written in part", async () => {
+test.runIf(isLong)("without the auth service no operation is written in part", async () => {
   const [alice, bob] = [await registered(), await registered()]
   const room = await alice.createGroup([bob.userId])
   const newcomer = await newDevice(backend.transport, await server.person(crypto.randomUUID()))

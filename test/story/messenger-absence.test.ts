@@ -126,7 +126,7 @@ test.runIf(isLong)("a backup from before a renewal is the same device after its 
   expect((await textsIn(ben, id)).at(-1)).toBe("after")
 })
 
-test("a device that has ended gets an error, and a new one replaces it with its timeline", async () => {
+test.runIf(isLong)("a device that has ended gets an error, and a new one replaces it with its timeline", async () => {
   const { ann, ben, id } = await talk("has ended", here)
   const ended = await revoked(ann)
   await expect(ended.messenger.sync()).rejects.toMatchObject({ name: "MessagingError", reason: "DEVICE_ENDED" })
@@ -163,7 +163,7 @@ test("a device that has not ended is not replaced", async () => {
   expect((await again.messenger.conversation(id))?.status).toBe("active")
 })
 
-test("a device that cannot ask whether it has ended is not replaced", async () => {
+test.runIf(isLong)("a device that cannot ask whether it has ended is not replaced", async () => {
   const { ann, id } = await talk("cannot ask", here)
   const transport = watchedTransport(messengers.transport)
   const { messenger } = await messengers.open(ann.person, { ...ann, transport, clock })

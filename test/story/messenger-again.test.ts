@@ -94,7 +94,7 @@ test.each([
   expect(await ann.store.list(id, "staged")).toEqual([])
 })
 
-test("a refused commit whose refusal was lost is discarded and created anew", async () => {
+test.runIf(isLong)("a refused commit whose refusal was lost is discarded and created anew", async () => {
   const id = await group()
   watched.losing = "AppendMessage"
   watched.before = async ({ method }) => {
@@ -157,7 +157,7 @@ test.runIf(isLong)(
   },
 )
 
-test("a welcome that was applied but not consumed is consumed with the same key", async () => {
+test.runIf(isLong)("a welcome that was applied but not consumed is consumed with the same key", async () => {
   const { id } = await ann.messenger.createGroupConversation([ben.person.userId])
   watched.losing = "ConsumeWelcome"
   await (await inNewProcess(ben)).messenger.sync()

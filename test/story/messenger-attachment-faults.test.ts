@@ -3,7 +3,7 @@ import { concat } from "@signet/canonical/bytes"
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
 import type { Messenger } from "../../clients/core/messaging/messenger.ts"
 import { type Fault, faultyStore, StoreFault } from "../../clients/core/messaging/testing/faulty-store.ts"
-import { effort } from "../support/effort.ts"
+import { effort, isLong } from "../support/effort.ts"
 import {
   type Attaching,
   bytes,
@@ -101,44 +101,48 @@ describe("with a failure or a process end at each operation of the store,", () =
       (entry) => entry.is === "attachment" && entry.fileName === fileName,
     )
 
-  test("a sent file arrives once, and complete", { timeout: effort(60_000, 600_000, 7_200_000) }, async () => {
-    async function run(fileName: string, fault?: Fault): Promise<number> {
-      const failing = faultyStore(ann.store, fault)
-      let messenger: Messenger | undefined
-      try {
-        messenger = (await messengers.open(ann.person, { store: failing, box: ann.box, clock })).messenger
-        await messenger.sendAttachment(id, small, { fileName })
-      } catch (error) {
-        // Other tests cover how the client reports the fault. Without a fault nothing fails.
-        if (!failing.hasFailed) throw error
+  test.runIf(isLong)(
+    "a sent file arrives once, and complete",
+    { timeout: effort(60_000, 600_000, 7_200_000) },
+    async () => {
+      async function run(fileName: string, fault?: Fault): Promise<number> {
+        const failing = faultyStore(ann.store, fault)
+        let messenger: Messenger | undefined
+        try {
+          messenger = (await messengers.open(ann.person, { store: failing, box: ann.box, clock })).messenger
+          await messenger.sendAttachment(id, small, { fileName })
+        } catch (error) {
+          // Other tests cover how the client reports the fault. Without a fault nothing fails.
+          if (!failing.hasFailed) throw error
+        }
+        const { count } = failing
+        failing.calm()
+        const goesOn = messenger !== undefined && !failing.isDead
+        const again = goesOn && messenger ? messenger : (await openOn(ann)).messenger
+        for (const left of await again.uploads(id)) {
+          expect(left).toMatchObject({ fileName, size: small.size })
+          await again.sendAttachment(id, small, { resume: left.id })
+        }
+        await again.sync()
+        // Either nothing was started, or all of it was done.
+        if ((await namesOf(again, fileName)).length === 0) await again.sendAttachment(id, small, { fileName })
+        expect(await again.uploads(id)).toEqual([])
+        await ben.messenger.sync()
+        const [entry, ...more] = await namesOf(ben.messenger, fileName)
+        expect(more).toEqual([])
+        expect(await namesOf(again, fileName)).toHaveLength(1)
+        const opened = await ben.messenger.openAttachment(id, entry?.seq ?? 0n)
+        expectSame(await opened.read(0, small.size), bytes.slice(0, small.size))
+        return count
       }
-      const { count } = failing
-      failing.calm()
-      const goesOn = messenger !== undefined && !failing.isDead
-      const again = goesOn && messenger ? messenger : (await openOn(ann)).messenger
-      for (const left of await again.uploads(id)) {
-        expect(left).toMatchObject({ fileName, size: small.size })
-        await again.sendAttachment(id, small, { resume: left.id })
+      const count = await run("untroubled")
+      for (const [i, fault] of troubles(count).entries()) {
+        await run(`troubled ${i}`, fault).catch((cause: unknown) => {
+          throw new Error(`with ${JSON.stringify(fault)} of ${count}`, { cause })
+        })
       }
-      await again.sync()
-      // Either nothing was started, or all of it was done.
-      if ((await namesOf(again, fileName)).length === 0) await again.sendAttachment(id, small, { fileName })
-      expect(await again.uploads(id)).toEqual([])
-      await ben.messenger.sync()
-      const [entry, ...more] = await namesOf(ben.messenger, fileName)
-      expect(more).toEqual([])
-      expect(await namesOf(again, fileName)).toHaveLength(1)
-      const opened = await ben.messenger.openAttachment(id, entry?.seq ?? 0n)
-      expectSame(await opened.read(0, small.size), bytes.slice(0, small.size))
-      return count
-    }
-    const count = await run("untroubled")
-    for (const [i, fault] of troubles(count).entries()) {
-      await run(`troubled ${i}`, fault).catch((cause: unknown) => {
-        throw new Error(`with ${JSON.stringify(fault)} of ${count}`, { cause })
-      })
-    }
-  })
+    },
+  )
 
   test("a file is read completely or not at all, and can be read again", {
     timeout: effort(60_000, 600_000, 7_200_000),

@@ -96,56 +96,59 @@ async function running({ messenger }: OpenedMessenger): Promise<void> {
 
 const eventually = (expected: () => Promise<void>) => vi.waitFor(expected, { timeout: 240_000, interval: 100 })
 
-test("a user who has lost all devices restores the backup, and members admit the new device", async () => {
-  const { ann, ben, direct, group } = await talk("lost")
-  await running(ben)
-  // The second message comes by a hint, so the stream is open.
-  for (const text of ["one", "two"]) {
-    await ann.messenger.send(direct, utf8(text))
-    await eventually(async () => expect((await textsIn(ben, direct)).at(-1)).toBe(text))
-  }
-  await ann.messenger.sync()
-  const before = [await ann.messenger.timeline(direct), await ann.messenger.timeline(group)]
-  const { recoveryKey, bytes } = await exportBackup(ann.messenger)
-  const file = await allOf(bytes)
-  await ann.messenger.close()
-  await ben.messenger.send(direct, utf8("while away"))
+test.runIf(isLong)(
+  "a user who has lost all devices restores the backup, and members admit the new device",
+  async () => {
+    const { ann, ben, direct, group } = await talk("lost")
+    await running(ben)
+    // The second message comes by a hint, so the stream is open.
+    for (const text of ["one", "two"]) {
+      await ann.messenger.send(direct, utf8(text))
+      await eventually(async () => expect((await textsIn(ben, direct)).at(-1)).toBe(text))
+    }
+    await ann.messenger.sync()
+    const before = [await ann.messenger.timeline(direct), await ann.messenger.timeline(group)]
+    const { recoveryKey, bytes } = await exportBackup(ann.messenger)
+    const file = await allOf(bytes)
+    await ann.messenger.close()
+    await ben.messenger.send(direct, utf8("while away"))
 
-  const back = await replaced(ann)
-  await back.messenger.startAnew()
-  const summary = await readBackup(back.messenger, file, { recoveryKey })
-  expect(summary).toMatchObject({ conversations: 2, entries: before.flat().length, comparedUsers: 1 })
-  const restored = await restoreBackup(back.messenger, file, { recoveryKey: recoveryKey.toLowerCase() })
-  expect(restored).toEqual({ ...summary, importedEntries: summary.entries, changedUserIds: [] })
+    const back = await replaced(ann)
+    await back.messenger.startAnew()
+    const summary = await readBackup(back.messenger, file, { recoveryKey })
+    expect(summary).toMatchObject({ conversations: 2, entries: before.flat().length, comparedUsers: 1 })
+    const restored = await restoreBackup(back.messenger, file, { recoveryKey: recoveryKey.toLowerCase() })
+    expect(restored).toEqual({ ...summary, importedEntries: summary.entries, changedUserIds: [] })
 
-  // The history is shown before any member has added the device.
-  const shown = await back.messenger.conversations()
-  expect(shown.map(({ id, status }) => [id, status]).toSorted()).toEqual(
-    [direct, group].map((id) => [id, "waiting"]).toSorted(),
-  )
-  const imported = { backupAtMs: summary.createdAtMs }
-  const after = [await back.messenger.timeline(direct), await back.messenger.timeline(group)]
-  expect(after).toEqual(before.map((entries) => entries.map((entry) => ({ ...entry, imported }))))
-  expect(await back.messenger.verification.status(ben.person.userId)).toBe("verified")
+    // The history is shown before any member has added the device.
+    const shown = await back.messenger.conversations()
+    expect(shown.map(({ id, status }) => [id, status]).toSorted()).toEqual(
+      [direct, group].map((id) => [id, "waiting"]).toSorted(),
+    )
+    const imported = { backupAtMs: summary.createdAtMs }
+    const after = [await back.messenger.timeline(direct), await back.messenger.timeline(group)]
+    expect(after).toEqual(before.map((entries) => entries.map((entry) => ({ ...entry, imported }))))
+    expect(await back.messenger.verification.status(ben.person.userId)).toBe("verified")
 
-  await running(back)
-  await eventually(async () => {
-    expect((await back.messenger.conversations()).map(({ status }) => status)).toEqual(["active", "active"])
-  })
-  await ben.messenger.send(direct, utf8("welcome back"))
-  await back.messenger.send(group, utf8("here again"))
-  await eventually(async () => {
-    expect(await textsIn(back, direct)).toEqual(["first", "one", "two", "welcome back"])
-    expect((await textsIn(ben, group)).at(-1)).toBe("here again")
-  })
-  expect(await back.messenger.verification.status(ben.person.userId)).toBe("verified")
-  // The device was no member when the message after the backup was sent.
-  const own = (await back.messenger.timeline(direct)).slice(before[0]?.length)
-  expect(own).toMatchObject([{ is: "gap", afterSeq: before[0]?.at(-1)?.seq }, { is: "message" }])
-  const attachment = after[1]?.find(({ is }) => is === "attachment")
-  const opened = await back.messenger.openAttachment(group, attachment?.seq ?? 0n)
-  expect(await opened.read(0, opened.size)).toEqual(utf8("a file"))
-})
+    await running(back)
+    await eventually(async () => {
+      expect((await back.messenger.conversations()).map(({ status }) => status)).toEqual(["active", "active"])
+    })
+    await ben.messenger.send(direct, utf8("welcome back"))
+    await back.messenger.send(group, utf8("here again"))
+    await eventually(async () => {
+      expect(await textsIn(back, direct)).toEqual(["first", "one", "two", "welcome back"])
+      expect((await textsIn(ben, group)).at(-1)).toBe("here again")
+    })
+    expect(await back.messenger.verification.status(ben.person.userId)).toBe("verified")
+    // The device was no member when the message after the backup was sent.
+    const own = (await back.messenger.timeline(direct)).slice(before[0]?.length)
+    expect(own).toMatchObject([{ is: "gap", afterSeq: before[0]?.at(-1)?.seq }, { is: "message" }])
+    const attachment = after[1]?.find(({ is }) => is === "attachment")
+    const opened = await back.messenger.openAttachment(group, attachment?.seq ?? 0n)
+    expect(await opened.read(0, opened.size)).toEqual(utf8("a file"))
+  },
+)
 
 test.runIf(isLong)(
   "a user who has lost all devices restores the backup from the service, and members admit the new device",
@@ -329,7 +332,7 @@ test.runIf(isLong)("a backup that names another space than a conversation writes
   expect((await store.read(deviceSpace, [])).generation).toBe(before)
 })
 
-test("a comparison counts only if today's keys are the compared ones", async () => {
+test.runIf(isLong)("a comparison counts only if today's keys are the compared ones", async () => {
   const { ann, ben } = await talk("keys")
   const { recoveryKey, bytes } = await exportBackup(ann.messenger)
   const file = await allOf(bytes)
@@ -349,7 +352,7 @@ test("a comparison counts only if today's keys are the compared ones", async () 
   expect(await verification.status(ben.person.userId)).toBe("verified")
 })
 
-test("an import returns to no earlier device list than one that this device has seen", async () => {
+test.runIf(isLong)("an import returns to no earlier device list than one that this device has seen", async () => {
   const { ann, ben } = await commonTalk()
   const userId = ben.person.userId
   const [found] = await collectComparisons(contextOf(ann.messenger))
@@ -399,7 +402,7 @@ test("another user's backup is refused before its key is asked for", async () =>
   await expect(restoreBackup(ben.messenger, file, { recoveryKey })).rejects.toMatchObject({ reason: "WRONG_USER" })
 })
 
-test("a backup has no secret of the device, of a group or of a message in transit", async () => {
+test.runIf(isLong)("a backup has no secret of the device, of a group or of a message in transit", async () => {
   const { ann, ben, direct, group } = await talk("taint")
   await ann.messenger.encryptMessage(direct, utf8("in transit"))
   await ben.messenger.send(group, utf8("unread by ann"))

@@ -40,7 +40,7 @@ const refusal = (call: Promise<unknown>): Promise<string | undefined> =>
     (error: unknown) => failureOf(error)?.reason ?? Object(error).reason,
   )
 
-test("a blocked user's first messages wait unseen, and arrive after the block has ended", async () => {
+test.runIf(isLong)("a blocked user's first messages wait unseen, and arrive after the block has ended", async () => {
   const [ada, eve] = [await newcomer("ada first"), await newcomer("eve first")]
   await ada.messenger.block(idOf(eve))
   const made = await eve.messenger.createDirectConversation(idOf(ada))
@@ -54,45 +54,52 @@ test("a blocked user's first messages wait unseen, and arrive after the block ha
   expect(await textsIn(ada, made.id)).toEqual(["hello"])
 })
 
-test("every device of a user follows the list, and marks members and entries in shared conversations", async () => {
-  const [ada, eve, bob] = [await newcomer("ada shared"), await newcomer("eve shared"), await newcomer("bob shared")]
-  const { id } = await bob.messenger.createGroupConversation([idOf(ada), idOf(eve)])
-  const direct = await eve.messenger.createDirectConversation(idOf(ada))
-  await syncAll(ada, eve, bob)
-  const second = await messengers.open(await ada.person.again())
-  await syncAll(second, ada, second)
-  const heard: MessengerEvent[] = []
-  second.messenger.subscribe((event) => heard.push(event))
+test.runIf(isLong)(
+  "every device of a user follows the list, and marks members and entries in shared conversations",
+  async () => {
+    const [ada, eve, bob] = [await newcomer("ada shared"), await newcomer("eve shared"), await newcomer("bob shared")]
+    const { id } = await bob.messenger.createGroupConversation([idOf(ada), idOf(eve)])
+    const direct = await eve.messenger.createDirectConversation(idOf(ada))
+    await syncAll(ada, eve, bob)
+    const second = await messengers.open(await ada.person.again())
+    await syncAll(second, ada, second)
+    const heard: MessengerEvent[] = []
+    second.messenger.subscribe((event) => heard.push(event))
 
-  await ada.messenger.block(idOf(eve))
-  await second.messenger.sync()
-  expect(await second.messenger.blockedUsers()).toEqual([idOf(eve)])
-  expect(heard).toContainEqual({ is: "blockedUsers", userIds: [idOf(eve)] })
-  for (const { messenger } of [ada, second]) {
-    expect((await messenger.conversation(id))?.blockedUserIds).toEqual([idOf(eve)])
-    expect((await messenger.conversations()).find((one) => one.id === direct.id)?.blockedUserIds).toEqual([idOf(eve)])
-  }
-  // A conversation without the blocked user shows nobody.
-  const { id: other } = await ada.messenger.createDirectConversation(idOf(bob))
-  expect((await ada.messenger.conversation(other))?.blockedUserIds).toEqual([])
-  expect((await ada.messenger.send(other, utf8("to bob"))).state).toBe("sent")
-  // To the blocked user nothing differs.
-  expect((await eve.messenger.send(id, utf8("to all"))).state).toBe("sent")
-  expect((await eve.messenger.send(direct.id, utf8("to ada"))).state).toBe("sent")
-  expect((await eve.messenger.conversation(id))?.blockedUserIds).toEqual([])
-  await bob.messenger.send(id, utf8("of bob"))
-  await syncAll(second)
-  expect(await shownIn(second, id)).toEqual({ all: ["to all", "of bob"], marked: ["to all"] })
-  expect(await shownIn(second, direct.id)).toEqual({ all: ["to ada"], marked: ["to ada"] })
-  const entries = heard.flatMap((event) => (event.is === "entry" && event.entry.is === "message" ? [event.entry] : []))
-  expect(entries.filter(({ isFromBlocked }) => isFromBlocked).every(({ from }) => from.userId === idOf(eve))).toBe(true)
-  expect(entries.filter(({ isFromBlocked }) => isFromBlocked)).toHaveLength(2)
+    await ada.messenger.block(idOf(eve))
+    await second.messenger.sync()
+    expect(await second.messenger.blockedUsers()).toEqual([idOf(eve)])
+    expect(heard).toContainEqual({ is: "blockedUsers", userIds: [idOf(eve)] })
+    for (const { messenger } of [ada, second]) {
+      expect((await messenger.conversation(id))?.blockedUserIds).toEqual([idOf(eve)])
+      expect((await messenger.conversations()).find((one) => one.id === direct.id)?.blockedUserIds).toEqual([idOf(eve)])
+    }
+    // A conversation without the blocked user shows nobody.
+    const { id: other } = await ada.messenger.createDirectConversation(idOf(bob))
+    expect((await ada.messenger.conversation(other))?.blockedUserIds).toEqual([])
+    expect((await ada.messenger.send(other, utf8("to bob"))).state).toBe("sent")
+    // To the blocked user nothing differs.
+    expect((await eve.messenger.send(id, utf8("to all"))).state).toBe("sent")
+    expect((await eve.messenger.send(direct.id, utf8("to ada"))).state).toBe("sent")
+    expect((await eve.messenger.conversation(id))?.blockedUserIds).toEqual([])
+    await bob.messenger.send(id, utf8("of bob"))
+    await syncAll(second)
+    expect(await shownIn(second, id)).toEqual({ all: ["to all", "of bob"], marked: ["to all"] })
+    expect(await shownIn(second, direct.id)).toEqual({ all: ["to ada"], marked: ["to ada"] })
+    const entries = heard.flatMap((event) =>
+      event.is === "entry" && event.entry.is === "message" ? [event.entry] : [],
+    )
+    expect(entries.filter(({ isFromBlocked }) => isFromBlocked).every(({ from }) => from.userId === idOf(eve))).toBe(
+      true,
+    )
+    expect(entries.filter(({ isFromBlocked }) => isFromBlocked)).toHaveLength(2)
 
-  await second.messenger.unblock(idOf(eve))
-  await ada.messenger.sync()
-  expect(await shownIn(ada, id)).toEqual({ all: ["to all", "of bob"], marked: [] })
-  expect((await ada.messenger.conversation(id))?.blockedUserIds).toEqual([])
-})
+    await second.messenger.unblock(idOf(eve))
+    await ada.messenger.sync()
+    expect(await shownIn(ada, id)).toEqual({ all: ["to all", "of bob"], marked: [] })
+    expect((await ada.messenger.conversation(id))?.blockedUserIds).toEqual([])
+  },
+)
 
 test.runIf(isLong)("a hint brings the list to a device that runs", async () => {
   const [ada, eve] = [await newcomer("ada hint"), await newcomer("eve hint")]

@@ -78,7 +78,7 @@ describe.skipIf(chromiumMissing !== undefined)(title, () => {
       return entry.is === "unreadable" ? [entry.reason] : []
     })
 
-  test("a page and a device in Node write to each other in one group, also after a reload", async () => {
+  test.runIf(isLong)("a page and a device in Node write to each other in one group, also after a reload", async () => {
     const ben = await messengers.newcomer("ben in Node")
     const tab = await newTab(await newBrowser(), { idToken: await idTokenOf("ann in Chromium") })
     const id = await group(tab, ben)
@@ -288,7 +288,7 @@ describe.skipIf(chromiumMissing !== undefined)(title, () => {
     },
   )
 
-  test("a page outside a secure context has no messenger, and stores nothing", async () => {
+  test.runIf(isLong)("a page outside a secure context has no messenger, and stores nothing", async () => {
     const context = await newBrowser()
     const script = await (await fetch(`${app.origin}/page.js`)).text()
     await context.route("http://insecure.example/**", (route) =>

@@ -39,7 +39,7 @@ async function group(): Promise<string> {
   return id
 }
 
-test("envelopes arrive in any order, twice, and across epochs: they are read in log order", async () => {
+test.runIf(isLong)("envelopes arrive in any order, twice, and across epochs: they are read in log order", async () => {
   const id = await group()
   const texts: string[] = []
   for (let epoch = 0; epoch < 5; epoch++) {
@@ -104,28 +104,31 @@ test("an envelope that is not in the log changes nothing", async () => {
   expect(await bent({})).toMatchObject({ is: "processed" })
 })
 
-test("an envelope that cannot belong to the conversation does not wait for its predecessors", async () => {
-  const [id, other] = [await group(), await group()]
-  await ann.messenger.send(id, utf8("ours"))
-  await ann.messenger.send(other, utf8("theirs"))
-  const offline = await messengers.open(ben.person, { ...ben, transport: cutOff() })
-  const last = async (of: string) => (await logOf(of)).at(-1) ?? expect.fail("an empty log")
-  const [ours, theirs] = [await last(id), await last(other)]
-  const later = (envelope: Envelope) =>
-    offline.messenger.processIncoming({ conversationId: id, envelope: { ...envelope, seq: 90n } })
-  const { message } = ours
-  const misplaced = [
-    theirs,
-    { ...ours, kind: Envelope_Kind.COMMIT, contentHash: hash("commit", message) },
-    { ...ours, message: new Uint8Array(9), contentHash: hash("content", new Uint8Array(9)) },
-  ]
-  for (const envelope of misplaced) {
-    await expect(later(envelope)).rejects.toMatchObject({ name: "MessagingError", reason: "ENVELOPE_INVALID" })
-  }
-  expect(await later(ours)).toEqual({ is: "queued" })
-})
+test.runIf(isLong)(
+  "an envelope that cannot belong to the conversation does not wait for its predecessors",
+  async () => {
+    const [id, other] = [await group(), await group()]
+    await ann.messenger.send(id, utf8("ours"))
+    await ann.messenger.send(other, utf8("theirs"))
+    const offline = await messengers.open(ben.person, { ...ben, transport: cutOff() })
+    const last = async (of: string) => (await logOf(of)).at(-1) ?? expect.fail("an empty log")
+    const [ours, theirs] = [await last(id), await last(other)]
+    const later = (envelope: Envelope) =>
+      offline.messenger.processIncoming({ conversationId: id, envelope: { ...envelope, seq: 90n } })
+    const { message } = ours
+    const misplaced = [
+      theirs,
+      { ...ours, kind: Envelope_Kind.COMMIT, contentHash: hash("commit", message) },
+      { ...ours, message: new Uint8Array(9), contentHash: hash("content", new Uint8Array(9)) },
+    ]
+    for (const envelope of misplaced) {
+      await expect(later(envelope)).rejects.toMatchObject({ name: "MessagingError", reason: "ENVELOPE_INVALID" })
+    }
+    expect(await later(ours)).toEqual({ is: "queued" })
+  },
+)
 
-test("a commit that a caller brings does not end a creation that is under way", async () => {
+test.runIf(isLong)("a commit that a caller brings does not end a creation that is under way", async () => {
   let isCut = true
   const { transport } = messengers
   const cutting: Transport = {
@@ -282,7 +285,7 @@ test.runIf(isLong)("a device that the log has left behind requests to rejoin", a
   expect((await behind.messenger.timeline(id)).map(({ is }) => is)).toEqual(["gap", "message"])
 })
 
-test("key packages are created when few are left, and the secrets of used ones are deleted", async () => {
+test.runIf(isLong)("key packages are created when few are left, and the secrets of used ones are deleted", async () => {
   const transport = lyingTransport(messengers.transport)
   const inventories: number[] = []
   transport.bend = {

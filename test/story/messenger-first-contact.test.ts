@@ -53,7 +53,7 @@ function eventsOf({ messenger }: OpenedMessenger): MessengerEvent[] {
   return events
 }
 
-test("messages to a person without a device wait, and arrive in order once there is one", async () => {
+test.runIf(isLong)("messages to a person without a device wait, and arrive in order once there is one", async () => {
   const ada = await newcomer("ada a")
   const person = await server.person("bob a")
   const { id, status, waitsFor } = await ada.messenger.createDirectConversation(person.userId)
@@ -167,7 +167,7 @@ async function stranded(name: string): Promise<{ ada: OpenedMessenger; bob: Open
   return { ada, bob, id }
 }
 
-test("a direct conversation that no member can follow is reset, and its timeline is kept", async () => {
+test.runIf(isLong)("a direct conversation that no member can follow is reset, and its timeline is kept", async () => {
   const { ada, bob, id } = await stranded("s")
   expect(await statusOf(bob, id)).toBe("stranded")
   expect((await bob.messenger.send(id, utf8("are you there?"))).state).toBe("queued")
@@ -189,7 +189,7 @@ test.runIf(isLong)("the app's request resets a stranded conversation at once", a
   expect(await bob.messenger.createDirectConversation(ada.person.userId)).toMatchObject({ id, status: "active" })
 })
 
-test("of two concurrent resets one group is used", async () => {
+test.runIf(isLong)("of two concurrent resets one group is used", async () => {
   const { ada, bob, id } = await stranded("r")
   await Promise.all([ada.messenger.send(id, utf8("from ada")), bob.messenger.send(id, utf8("from bob"))])
   await Promise.all([ada.messenger.sync(), bob.messenger.sync()])
@@ -223,14 +223,17 @@ test.runIf(isLong)(
   },
 )
 
-test("a device that resets a conversation with a verified person requires a new verification", async () => {
-  const { ada, bob, id } = await stranded("own")
-  const { safetyNumber } = await ada.messenger.verification.of(bob.person.userId)
-  await ada.messenger.verification.markVerified(bob.person.userId, safetyNumber)
-  await ada.messenger.sync()
-  expect(await ada.messenger.conversation(id)).toMatchObject({ status: "active", asksConfirmation: true })
-  expect(await kindsIn(ada, id)).toContain("reset")
-})
+test.runIf(isLong)(
+  "a device that resets a conversation with a verified person requires a new verification",
+  async () => {
+    const { ada, bob, id } = await stranded("own")
+    const { safetyNumber } = await ada.messenger.verification.of(bob.person.userId)
+    await ada.messenger.verification.markVerified(bob.person.userId, safetyNumber)
+    await ada.messenger.sync()
+    expect(await ada.messenger.conversation(id)).toMatchObject({ status: "active", asksConfirmation: true })
+    expect(await kindsIn(ada, id)).toContain("reset")
+  },
+)
 
 test.runIf(isLong)(
   "messages to a person without a device still wait after a refusal that does not concern the person",

@@ -144,31 +144,35 @@ test.runIf(isLong)(
   },
 )
 
-test("both devices show the same digits, and nothing is imported before they are confirmed on both", async () => {
-  const { ann, next, direct } = await talk("by code")
-  const { transferId, codes } = await requestHistoryByCode(next.messenger)
-  const [asked] = await historyRequests(ann.messenger)
-  const code = codes.find(({ deviceId }) => deviceId === ann.messenger.deviceId) ?? expect.fail()
-  expect(asked).toEqual({ transferId, deviceId: next.messenger.deviceId, code: code.code })
-  expect(code.code).toMatch(/^(\d{5} ){11}\d{5}$/)
-  const wrong = code.code.replace(/^./, (digit) => (digit === "0" ? "1" : "0"))
-  await expect(grantHistoryByCode(ann.messenger, transferId, wrong)).rejects.toMatchObject({
-    reason: "COMPARISON_FAILED",
-  })
-  await expect(confirmHistoryCode(next.messenger, transferId, { ...code, code: wrong })).rejects.toMatchObject({
-    reason: "COMPARISON_FAILED",
-  })
-  await grantHistoryByCode(ann.messenger, transferId, code.code)
-  const ending = new AbortController()
-  const waiting = runHistory(next.messenger, { signal: ending.signal }).catch(() => undefined)
-  const sending = runHistory(ann.messenger)
-  const chunksAt = async () => (await contextOf(ann.messenger).calls.archives.listArchives({})).archives[0]?.chunkCount
-  await vi.waitFor(async () => expect(await chunksAt()).toBeGreaterThan(3), { timeout: 60_000 })
-  expect(await textsIn(next, direct)).toEqual([])
-  await confirmHistoryCode(next.messenger, transferId, code)
-  await Promise.all([waiting, sending])
-  await expectSameHistory(ann, next, direct)
-})
+test.runIf(isLong)(
+  "both devices show the same digits, and nothing is imported before they are confirmed on both",
+  async () => {
+    const { ann, next, direct } = await talk("by code")
+    const { transferId, codes } = await requestHistoryByCode(next.messenger)
+    const [asked] = await historyRequests(ann.messenger)
+    const code = codes.find(({ deviceId }) => deviceId === ann.messenger.deviceId) ?? expect.fail()
+    expect(asked).toEqual({ transferId, deviceId: next.messenger.deviceId, code: code.code })
+    expect(code.code).toMatch(/^(\d{5} ){11}\d{5}$/)
+    const wrong = code.code.replace(/^./, (digit) => (digit === "0" ? "1" : "0"))
+    await expect(grantHistoryByCode(ann.messenger, transferId, wrong)).rejects.toMatchObject({
+      reason: "COMPARISON_FAILED",
+    })
+    await expect(confirmHistoryCode(next.messenger, transferId, { ...code, code: wrong })).rejects.toMatchObject({
+      reason: "COMPARISON_FAILED",
+    })
+    await grantHistoryByCode(ann.messenger, transferId, code.code)
+    const ending = new AbortController()
+    const waiting = runHistory(next.messenger, { signal: ending.signal }).catch(() => undefined)
+    const sending = runHistory(ann.messenger)
+    const chunksAt = async () =>
+      (await contextOf(ann.messenger).calls.archives.listArchives({})).archives[0]?.chunkCount
+    await vi.waitFor(async () => expect(await chunksAt()).toBeGreaterThan(3), { timeout: 60_000 })
+    expect(await textsIn(next, direct)).toEqual([])
+    await confirmHistoryCode(next.messenger, transferId, code)
+    await Promise.all([waiting, sending])
+    await expectSameHistory(ann, next, direct)
+  },
+)
 
 test.runIf(isLong)(
   "both sides stop after every chunk, restart, and continue with the newest entries first",
@@ -277,7 +281,7 @@ async function asked({ next }: Awaited<ReturnType<typeof talk>>) {
   return { context, open, secret }
 }
 
-test("a grant opens only as the scanned device made it, for this request", async () => {
+test.runIf(isLong)("a grant opens only as the scanned device made it, for this request", async () => {
   const talked = await talk("grants")
   const { ann, ben, next } = talked
   const { context, open, secret } = await asked(talked)
@@ -380,7 +384,7 @@ test("only a fresh request of an own device in the signed list is shown, and it 
   await runHistory(ann.messenger)
 })
 
-test("chunks that the service swaps, truncates, replays or withholds add no false entry", async () => {
+test.runIf(isLong)("chunks that the service swaps, truncates, replays or withholds add no false entry", async () => {
   const texts = Array.from({ length: 8 }, (_, i) => bigText(i))
   const { ann, next, group } = await talk("hostile", { texts })
   const { transferId, qr } = await requestHistoryByQr(next.messenger)
@@ -432,7 +436,7 @@ test("chunks that the service swaps, truncates, replays or withholds add no fals
   expect(await textsIn(next, group)).toEqual(texts)
 })
 
-test("no chunk is sent to a revoked device, and a deleted request is reported", async () => {
+test.runIf(isLong)("no chunk is sent to a revoked device, and a deleted request is reported", async () => {
   const { ann, next } = await talk("revoked")
   const { transferId, qr } = await requestHistoryByQr(next.messenger)
   await grantHistoryByQr(ann.messenger, qr)

@@ -70,7 +70,7 @@ function story(start: () => Promise<Serving & { close(): Promise<unknown> }>): v
 
   const statusIn = async ({ laptop, id }: Scene) => (await laptop.messenger.conversation(id))?.status
 
-  test("rejects a message on the other device at once, and reports it as unsent", async () => {
+  test.runIf(isLong)("rejects a message on the other device at once, and reports it as unsent", async () => {
     const all = await scene("ann, who writes on")
     const { phone, laptop, id, fates } = all
     await phone.messenger.leave(id)
@@ -129,7 +129,7 @@ function story(start: () => Promise<Serving & { close(): Promise<unknown> }>): v
     },
   )
 
-  test("delivers the queued messages of the leaving device first", async () => {
+  test.runIf(isLong)("delivers the queued messages of the leaving device first", async () => {
     const all = await scene("ann, who leaves on the laptop")
     const { laptop, id, fates } = all
     await laptop.messenger.encryptMessage(id, utf8("stored"))

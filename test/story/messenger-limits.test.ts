@@ -3,6 +3,7 @@ import { create } from "@bufbuild/protobuf"
 import type { Transport } from "@connectrpc/connect"
 import { afterAll, beforeAll, expect, test } from "vitest"
 import { type Deployment, startDeployment } from "../support/edge-server.ts"
+import { isLong } from "../support/effort.ts"
 import { type Messengers, messengersOn, type OpenedMessenger, systemClock } from "../support/messaging/messengers.ts"
 import { watchedTransport } from "../support/messaging/watched-transport.ts"
 import { storyStore } from "../support/postgres.ts"
@@ -78,18 +79,21 @@ const aged: Transport = {
   },
 }
 
-test("private keys of key packages are stored as long as a welcome may arrive, and no longer", async () => {
-  const cid = await messengers.newcomer("cid")
-  const kept = async () => new Set((await cid.store.list("device", "keyPackage")).map(({ key }) => key))
-  const made = await kept()
-  expect(made.size).toBe(13)
-  // A key package is valid for 30 days, and a welcome for another 7; the last resort is valid for 90.
-  const stillThere = async (days: number, transport: Transport) => {
-    await (await at(cid, days * day, transport)).messenger.sync().catch(() => undefined)
-    return [...(await kept())].filter((key) => made.has(key)).length
-  }
-  expect(await stillThere(37, messengers.transport)).toBe(13)
-  // A clock that the service does not confirm deletes nothing.
-  expect(await stillThere(39, messengers.transport)).toBe(13)
-  expect(await stillThere(39, aged)).toBe(1)
-})
+test.runIf(isLong)(
+  "private keys of key packages are stored as long as a welcome may arrive, and no longer",
+  async () => {
+    const cid = await messengers.newcomer("cid")
+    const kept = async () => new Set((await cid.store.list("device", "keyPackage")).map(({ key }) => key))
+    const made = await kept()
+    expect(made.size).toBe(13)
+    // A key package is valid for 30 days, and a welcome for another 7; the last resort is valid for 90.
+    const stillThere = async (days: number, transport: Transport) => {
+      await (await at(cid, days * day, transport)).messenger.sync().catch(() => undefined)
+      return [...(await kept())].filter((key) => made.has(key)).length
+    }
+    expect(await stillThere(37, messengers.transport)).toBe(13)
+    // A clock that the service does not confirm deletes nothing.
+    expect(await stillThere(39, messengers.transport)).toBe(13)
+    expect(await stillThere(39, aged)).toBe(1)
+  },
+)

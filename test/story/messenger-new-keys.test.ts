@@ -14,7 +14,7 @@ import { openMemoryStore } from "../../clients/core/messaging/store/memory.ts"
 import type { MessagingStore } from "../../clients/core/messaging/store/store.ts"
 import { renewCredential } from "../../clients/core/messaging/sync/sync.ts"
 import { type Deployment, startDeployment } from "../support/edge-server.ts"
-import { effort, isLong } from "../support/effort.ts"
+import { isLong } from "../support/effort.ts"
 import { type Messengers, messengersOn, type OpenedMessenger } from "../support/messaging/messengers.ts"
 import { storyStore } from "../support/postgres.ts"
 
@@ -80,7 +80,7 @@ const stores: [string, (name: string) => MessagingStore | Promise<MessagingStore
   ["SQLite", (name) => openSqliteStore(join(folder, name))],
   ["a folder", (name) => openFolderStore(join(folder, name))],
 ]
-test.each(stores.slice(0, effort(1, 3, 3)))(
+test.runIf(isLong).each(stores)(
   "a new device and two new keys are shown before their messages, and stay, in %s",
   async (name, open) => {
     await meet(await open(name))
@@ -189,7 +189,7 @@ test.runIf(isLong)("a device that leaves and returns is announced if it has anot
   expect(await timeline(ann)).toEqual([`newDevice ${deviceId}`, "back", `changedKey ${deviceId}`, "back"])
 })
 
-test("an envelope that is processed twice warns once", async () => {
+test.runIf(isLong)("an envelope that is processed twice warns once", async () => {
   const second = await otherDevice(ben)
   const { calls } = await contextOf(ben)
   const { envelopes } = await calls.conversations.listMessages({ conversationId: id, afterSeq: 0n, limit: 50 })

@@ -7,7 +7,7 @@ import { createMessenger, type Messenger, openFolderStore, openSqliteStore } fro
 import { afterAll, beforeAll, expect, test } from "vitest"
 import { testBox } from "../../clients/core/messaging/testing/test-box.ts"
 import { type Deployment, startDeployment } from "../support/edge-server.ts"
-import { effort } from "../support/effort.ts"
+import { effort, isLong } from "../support/effort.ts"
 import { fastTmpdir } from "../support/fast-tmpdir.ts"
 import { type Messengers, messengersOn, systemClock } from "../support/messaging/messengers.ts"
 import type { SignedIn } from "../support/messaging/world.ts"
@@ -64,42 +64,45 @@ const openBen = async (person: SignedIn) =>
     secretBox: boxOf("a passphrase of Ben's", "ben"),
   })
 
-test("two devices in Node, one with a file and one with a folder, write to each other, also after restarts", async () => {
-  const person = await server.person("ann in Node")
-  const ann = await openAnn(person, "a passphrase of Ann's")
-  const peer = await server.person("ben in Node")
-  const ben = await openBen(peer)
-  await ben.sync()
-  const { id } = await ann.createDirectConversation(peer.userId)
-  await ann.send(id, utf8("a text that is looked for"))
-  await ben.sync()
-  await ben.send(id, utf8("an answer"))
-  await ann.close()
-  await expect(ann.send(id, utf8("too late"))).rejects.toMatchObject({ reason: "CLOSED" })
-  await ben.close()
+test.runIf(isLong)(
+  "two devices in Node, one with a file and one with a folder, write to each other, also after restarts",
+  async () => {
+    const person = await server.person("ann in Node")
+    const ann = await openAnn(person, "a passphrase of Ann's")
+    const peer = await server.person("ben in Node")
+    const ben = await openBen(peer)
+    await ben.sync()
+    const { id } = await ann.createDirectConversation(peer.userId)
+    await ann.send(id, utf8("a text that is looked for"))
+    await ben.sync()
+    await ben.send(id, utf8("an answer"))
+    await ann.close()
+    await expect(ann.send(id, utf8("too late"))).rejects.toMatchObject({ reason: "CLOSED" })
+    await ben.close()
 
-  await expect(openAnn(person, "another passphrase")).rejects.toMatchObject({ reason: "WRONG_PASSPHRASE" })
-  const again = await openAnn(person, "a passphrase of Ann's")
-  await again.sync()
-  await again.send(id, utf8("looked for after a restart"))
-  const benAgain = await openBen(peer)
-  await benAgain.sync()
-  const texts = ["a text that is looked for", "an answer", "looked for after a restart"]
-  for (const one of [again, benAgain]) expect(await textsIn(one, id)).toEqual(texts)
-  await benAgain.close()
-  let files = 0
-  for (const file of readdirSync(folder, { recursive: true, withFileTypes: true })) {
-    if (!file.isFile()) continue
-    files++
-    const bytes = readFileSync(join(file.parentPath, file.name))
-    expect(bytes.includes("looked for"), file.name).toBe(false)
-  }
-  expect(files).toBeGreaterThan(5)
-  await again.destroyLocalState("destroy everything on this device")
-  await expect(openAnn(person, "a passphrase of Ann's").then((one) => one.timeline(id))).rejects.toMatchObject({
-    reason: "SECURE_STORE_CHANGED",
-  })
-})
+    await expect(openAnn(person, "another passphrase")).rejects.toMatchObject({ reason: "WRONG_PASSPHRASE" })
+    const again = await openAnn(person, "a passphrase of Ann's")
+    await again.sync()
+    await again.send(id, utf8("looked for after a restart"))
+    const benAgain = await openBen(peer)
+    await benAgain.sync()
+    const texts = ["a text that is looked for", "an answer", "looked for after a restart"]
+    for (const one of [again, benAgain]) expect(await textsIn(one, id)).toEqual(texts)
+    await benAgain.close()
+    let files = 0
+    for (const file of readdirSync(folder, { recursive: true, withFileTypes: true })) {
+      if (!file.isFile()) continue
+      files++
+      const bytes = readFileSync(join(file.parentPath, file.name))
+      expect(bytes.includes("looked for"), file.name).toBe(false)
+    }
+    expect(files).toBeGreaterThan(5)
+    await again.destroyLocalState("destroy everything on this device")
+    await expect(openAnn(person, "a passphrase of Ann's").then((one) => one.timeline(id))).rejects.toMatchObject({
+      reason: "SECURE_STORE_CHANGED",
+    })
+  },
+)
 
 test.skipIf(effort(true, false, false))("the portable messenger writes to one opened by test code", async () => {
   const person = await server.person("cid anywhere")

@@ -11,6 +11,7 @@ import { readingTransport, readOnlyBox, readOnlyStore } from "../../clients/core
 import type { MessagingStore, Table } from "../../clients/core/messaging/store/store.ts"
 import { isZero, secretsIn } from "../../clients/core/messaging/testing/secrets.ts"
 import { type Deployment, startDeployment } from "../support/edge-server.ts"
+import { isLong } from "../support/effort.ts"
 import {
   type Messengers,
   messengersOn,
@@ -132,7 +133,7 @@ test("a peek shows the unread messages, and the app then receives each once", as
   expect(await textsIn(ann, id)).toEqual(["one", "two", "three"])
 })
 
-test("a peek follows a commit, and shows neither own messages nor those of blocked users", async () => {
+test.runIf(isLong)("a peek follows a commit, and shows neither own messages nor those of blocked users", async () => {
   const { ann, ben, id } = await pair("commit")
   const cid = await messengers.newcomer("cid commit")
   const group = await ann.messenger.createGroupConversation([ben.person.userId, cid.person.userId])
@@ -145,7 +146,7 @@ test("a peek follows a commit, and shows neither own messages nor those of block
   expect(shownIn(await peekOf(ben))).toEqual([])
 })
 
-test("the app may write at each read of a peek, and no message is lost or duplicated", async () => {
+test.runIf(isLong)("the app may write at each read of a peek, and no message is lost or duplicated", async () => {
   const { ann, ben, id } = await pair("races")
   const sent: string[] = []
   // Without the app: the number of reads of a whole peek.
@@ -189,7 +190,7 @@ test("the app may write at each read of a peek, and no message is lost or duplic
   }
 })
 
-test("a message that fails its checks, and a new key, end a peek without a preview", async () => {
+test.runIf(isLong)("a message that fails its checks, and a new key, end a peek without a preview", async () => {
   const { ann, ben, id } = await pair("verdict")
   await ann.messenger.send(id, utf8("good"))
   const flipping: Transport = {
@@ -217,7 +218,7 @@ test("a message that fails its checks, and a new key, end a peek without a previ
   expect(await textsIn(ben, id)).toEqual(["good", "of a new device"])
 })
 
-test("a peek wipes its copies of the state, also if it ends without a preview", async () => {
+test.runIf(isLong)("a peek wipes its copies of the state, also if it ends without a preview", async () => {
   const { ann, ben, id } = await pair("wipes")
   const unwiped = (groups: readonly GroupState[]) =>
     groups.map((group) => [...secretsIn(group)].filter((secret) => !isZero(secret)).length)
@@ -235,7 +236,7 @@ test("a peek wipes its copies of the state, also if it ends without a preview", 
   expect(unwiped(refused)).toEqual(refused.map(() => 0))
 })
 
-test("a peek ends at its limits, and shows what it has read", async () => {
+test.runIf(isLong)("a peek ends at its limits, and shows what it has read", async () => {
   const { ann, ben, id } = await pair("counts")
   const cid = await messengers.newcomer("cid counts")
   for (const text of ["1", "2", "3"]) await ann.messenger.send(id, utf8(text))
@@ -255,7 +256,7 @@ test("a peek ends at its limits, and shows what it has read", async () => {
   expect(await previews({})).toEqual([["after the commit"], false])
 })
 
-test("a peek ends at its time limit, with a service that fails, and with an empty store", async () => {
+test.runIf(isLong)("a peek ends at its time limit, with a service that fails, and with an empty store", async () => {
   const { ben } = await pair("limits")
   const silent: Transport = { unary: () => new Promise(() => {}), stream: () => new Promise(() => {}) }
   const clock = { nowMs: () => Date.now(), after: (_: number, run: () => void) => systemClock.after(0, run) }
@@ -271,7 +272,7 @@ test("a peek ends at its time limit, with a service that fails, and with an empt
   expect(await empty.spaces()).toEqual([])
 })
 
-test("the ports of a peek refuse writes, other calls and new seals", async () => {
+test.runIf(isLong)("the ports of a peek refuse writes, other calls and new seals", async () => {
   const { ben } = await pair("ports")
   const store = readOnlyStore(ben.store)
   await expect(store.transact("device", 0n, [])).rejects.toThrow("must not write")

@@ -78,7 +78,7 @@ test.each([2])("a device that loses the answer %i times has its new key in the e
   await goesOn(ann)
 })
 
-test("a device whose process ends at any operation of its store continues", async () => {
+test.runIf(isLong)("a device whose process ends at any operation of its store continues", async () => {
   const counted = faultyStore(ann.store)
   await contextOf(ann, { store: counted })
   let ends = 0

@@ -37,7 +37,7 @@ describe.each(sample(1, Object.entries(backedUp)))("a service with %s", (_, star
     for (const one of all) expect(await textsIn(one, id)).toEqual([...before, ...all.map(() => "after")])
   }
 
-  test("gets conversations back that began after the backup", async () => {
+  test.runIf(isLong)("gets conversations back that began after the backup", async () => {
     const [ada, bob, cid] = await newcomers("ada", "bob", "cid")
     if (ada === undefined || bob === undefined || cid === undefined) return expect.fail("nobody")
     await service.backUp()

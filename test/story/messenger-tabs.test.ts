@@ -21,6 +21,7 @@ import type { MessagingStore, Space } from "../../clients/core/messaging/store/s
 import { renewCredential } from "../../clients/core/messaging/sync/sync.ts"
 import { testBox } from "../../clients/core/messaging/testing/test-box.ts"
 import { type Deployment, startDeployment } from "../support/edge-server.ts"
+import { isLong } from "../support/effort.ts"
 import { callsOver } from "../support/messaging/calls.ts"
 import { type Messengers, messengersOn, type OpenedMessenger } from "../support/messaging/messengers.ts"
 import { together } from "../support/messaging/world.ts"
@@ -100,83 +101,92 @@ test("tabs that are opened at the same time become one device", async () => {
   expect(await here.messenger.devices()).toHaveLength(1)
 })
 
-test("an entry that one tab applies is reported by the other too: once, in order, and without earlier entries", async () => {
-  const [here, there] = await two("ann hears")
-  const { id } = await here.messenger.createDirectConversation(ben.person.userId)
-  await expect.poll(() => there.heard).toContain("lagged")
-  there.heard.length = 0
-  here.heard.length = 0
-  await here.messenger.send(id, utf8("mine"))
-  await ben.messenger.sync()
-  for (const text of ["one", "two", "three"]) await ben.messenger.send(id, utf8(text))
-  await Promise.all([here.messenger.sync(), there.messenger.sync()])
-  await expect.poll(() => there.heard).toHaveLength(4)
-  expect(there.heard).toEqual(["mine", "one", "two", "three"])
-  expect(here.heard).toEqual(there.heard)
-  await here.messenger.rejoin(id)
-  await expect.poll(() => there.heard.at(-1)).toBe("waiting")
-})
+test.runIf(isLong)(
+  "an entry that one tab applies is reported by the other too: once, in order, and without earlier entries",
+  async () => {
+    const [here, there] = await two("ann hears")
+    const { id } = await here.messenger.createDirectConversation(ben.person.userId)
+    await expect.poll(() => there.heard).toContain("lagged")
+    there.heard.length = 0
+    here.heard.length = 0
+    await here.messenger.send(id, utf8("mine"))
+    await ben.messenger.sync()
+    for (const text of ["one", "two", "three"]) await ben.messenger.send(id, utf8(text))
+    await Promise.all([here.messenger.sync(), there.messenger.sync()])
+    await expect.poll(() => there.heard).toHaveLength(4)
+    expect(there.heard).toEqual(["mine", "one", "two", "three"])
+    expect(here.heard).toEqual(there.heard)
+    await here.messenger.rejoin(id)
+    await expect.poll(() => there.heard.at(-1)).toBe("waiting")
+  },
+)
 
-test("entries applied before a removal are reported by the other tab too: once, also after a rejoin", async () => {
-  const [here, there] = await two("ann is removed")
-  const { userId } = here.person
-  const { id } = await ben.messenger.createGroupConversation([userId])
-  await here.messenger.sync()
-  await expect.poll(() => there.heard).toContain("lagged")
-  for (const tab of [here, there]) tab.heard.length = 0
-  await ben.messenger.send(id, utf8("one"))
-  await ben.messenger.removeMembers(id, [userId])
-  await here.messenger.sync()
-  await expect.poll(() => there.heard).toEqual(["one", "removed"])
-  await ben.messenger.addMembers(id, [userId])
-  await here.messenger.sync()
-  await ben.messenger.send(id, utf8("two"))
-  await here.messenger.sync()
-  await expect.poll(() => there.heard).toEqual(["one", "removed", "active", "two"])
-  expect(here.heard).toEqual(there.heard)
-})
+test.runIf(isLong)(
+  "entries applied before a removal are reported by the other tab too: once, also after a rejoin",
+  async () => {
+    const [here, there] = await two("ann is removed")
+    const { userId } = here.person
+    const { id } = await ben.messenger.createGroupConversation([userId])
+    await here.messenger.sync()
+    await expect.poll(() => there.heard).toContain("lagged")
+    for (const tab of [here, there]) tab.heard.length = 0
+    await ben.messenger.send(id, utf8("one"))
+    await ben.messenger.removeMembers(id, [userId])
+    await here.messenger.sync()
+    await expect.poll(() => there.heard).toEqual(["one", "removed"])
+    await ben.messenger.addMembers(id, [userId])
+    await here.messenger.sync()
+    await ben.messenger.send(id, utf8("two"))
+    await here.messenger.sync()
+    await expect.poll(() => there.heard).toEqual(["one", "removed", "active", "two"])
+    expect(here.heard).toEqual(there.heard)
+  },
+)
 
-test("an envelope that conflicts with another tab's change is checked again, and not refused", async () => {
-  const store = sharedStore()
-  const plain = store.tab()
-  const [box, person] = [testBox(), together(await server.person("ann is overtaken"))]
-  let isCut = false
-  const transport: Transport = {
-    ...messengers.transport,
-    async unary(...call) {
-      const answer = await messengers.transport.unary(...call)
-      if (isCut) throw new ConnectError("the answer is lost", Code.Unavailable)
-      return answer
-    },
-  }
-  const here = await messengers.open(person, { store: plain, box, transport })
-  let meanwhile: (() => Promise<unknown>) | undefined
-  const overtaken = store.tab({
-    // Read after the state: an envelope waits here until it is applied.
-    async read(space, wanted) {
-      const work = meanwhile
-      if (wanted[0]?.table === "outbox" && work !== undefined) {
-        meanwhile = undefined
-        await work()
-      }
-      return plain.read(space, wanted)
-    },
-  })
-  const there = await messengers.open(person, { store: overtaken, box })
-  const { id } = await here.messenger.createDirectConversation(ben.person.userId)
-  // The log is read before a process's first message.
-  await here.messenger.send(id, utf8("first"))
-  isCut = true
-  await expect(here.messenger.send(id, utf8("mine"))).rejects.toMatchObject({ reason: "QUEUED" })
-  isCut = false
-  const envelope = (await logOf(id)).at(-1) ?? fail()
-  meanwhile = () => here.messenger.sync()
-  const incoming = await there.messenger.processIncoming({ conversationId: id, envelope })
-  expect([incoming.is, meanwhile]).toEqual(["processed", undefined])
-  expect((await there.messenger.conversation(id))?.status).toBe("active")
-})
+test.runIf(isLong)(
+  "an envelope that conflicts with another tab's change is checked again, and not refused",
+  async () => {
+    const store = sharedStore()
+    const plain = store.tab()
+    const [box, person] = [testBox(), together(await server.person("ann is overtaken"))]
+    let isCut = false
+    const transport: Transport = {
+      ...messengers.transport,
+      async unary(...call) {
+        const answer = await messengers.transport.unary(...call)
+        if (isCut) throw new ConnectError("the answer is lost", Code.Unavailable)
+        return answer
+      },
+    }
+    const here = await messengers.open(person, { store: plain, box, transport })
+    let meanwhile: (() => Promise<unknown>) | undefined
+    const overtaken = store.tab({
+      // Read after the state: an envelope waits here until it is applied.
+      async read(space, wanted) {
+        const work = meanwhile
+        if (wanted[0]?.table === "outbox" && work !== undefined) {
+          meanwhile = undefined
+          await work()
+        }
+        return plain.read(space, wanted)
+      },
+    })
+    const there = await messengers.open(person, { store: overtaken, box })
+    const { id } = await here.messenger.createDirectConversation(ben.person.userId)
+    // The log is read before a process's first message.
+    await here.messenger.send(id, utf8("first"))
+    isCut = true
+    await expect(here.messenger.send(id, utf8("mine"))).rejects.toMatchObject({ reason: "QUEUED" })
+    isCut = false
+    const envelope = (await logOf(id)).at(-1) ?? fail()
+    meanwhile = () => here.messenger.sync()
+    const incoming = await there.messenger.processIncoming({ conversationId: id, envelope })
+    expect([incoming.is, meanwhile]).toEqual(["processed", undefined])
+    expect((await there.messenger.conversation(id))?.status).toBe("active")
+  },
+)
 
-test("a tab continues with the key that another one renewed", async () => {
+test.runIf(isLong)("a tab continues with the key that another one renewed", async () => {
   const [here, there] = await two("ann renews")
   const { id } = await there.messenger.createDirectConversation(ben.person.userId)
   const { context } = await openContext(...messengers.optionsFor(here.person, here))

@@ -96,7 +96,7 @@ describe.skipIf(chromiumMissing !== undefined)(title, () => {
       return entry.is === "unreadable" ? [entry.reason] : []
     })
 
-  test("a page and a device in Node write to each other in one group, also after a reload", async () => {
+  test.runIf(isLong)("a page and a device in Node write to each other in one group, also after a reload", async () => {
     const ben = await messengers.newcomer("ben in Node")
     const tab = await newTab(await newBrowser(), { idToken: await idTokenOf("ann with a Worker") })
     const id = await group(tab, ben)
@@ -131,29 +131,32 @@ describe.skipIf(chromiumMissing !== undefined)(title, () => {
     },
   )
 
-  test("a device of an earlier version moves into the Worker, and both cores are this device at once", async () => {
-    const ben = await messengers.newcomer("ben of a moving device")
-    const context = await newBrowser()
-    const former = await newTab(context, { idToken: await idTokenOf("ann moves"), core: "direct", isFormer: true })
-    const id = await group(former, ben)
-    await send(former, id, "by an earlier version")
-    const device = await former.evaluate(() => window.messenger.deviceId())
-    await former.close()
-    const inWorker = await newTab(context)
-    await send(inWorker, id, "in the Worker")
-    const inPage = await newTab(context, { core: "direct" })
-    await Promise.all([send(inWorker, id, "here"), send(inPage, id, "there")])
-    for (const tab of [inWorker, inPage]) expect(await tab.evaluate(() => window.messenger.deviceId())).toBe(device)
-    await ben.messenger.sync()
-    await ben.messenger.send(id, utf8("from Node"))
-    for (const tab of [inWorker, inPage]) await syncIn(tab)
-    const log = await textsOf(ben, id)
-    expect([log.slice(0, 2), log.slice(2, 4).sort(), log.slice(4)]).toEqual([
-      ...[["by an earlier version", "in the Worker"], ["here", "there"], ["from Node"]],
-    ])
-    for (const tab of [inWorker, inPage]) expect(await textsIn(tab, id)).toEqual(log)
-    expect(await inPage.evaluate(() => window.messenger.stealKeys())).toEqual(Array(2).fill("InvalidAccessError"))
-  })
+  test.runIf(isLong)(
+    "a device of an earlier version moves into the Worker, and both cores are this device at once",
+    async () => {
+      const ben = await messengers.newcomer("ben of a moving device")
+      const context = await newBrowser()
+      const former = await newTab(context, { idToken: await idTokenOf("ann moves"), core: "direct", isFormer: true })
+      const id = await group(former, ben)
+      await send(former, id, "by an earlier version")
+      const device = await former.evaluate(() => window.messenger.deviceId())
+      await former.close()
+      const inWorker = await newTab(context)
+      await send(inWorker, id, "in the Worker")
+      const inPage = await newTab(context, { core: "direct" })
+      await Promise.all([send(inWorker, id, "here"), send(inPage, id, "there")])
+      for (const tab of [inWorker, inPage]) expect(await tab.evaluate(() => window.messenger.deviceId())).toBe(device)
+      await ben.messenger.sync()
+      await ben.messenger.send(id, utf8("from Node"))
+      for (const tab of [inWorker, inPage]) await syncIn(tab)
+      const log = await textsOf(ben, id)
+      expect([log.slice(0, 2), log.slice(2, 4).sort(), log.slice(4)]).toEqual([
+        ...[["by an earlier version", "in the Worker"], ["here", "there"], ["from Node"]],
+      ])
+      for (const tab of [inWorker, inPage]) expect(await textsIn(tab, id)).toEqual(log)
+      expect(await inPage.evaluate(() => window.messenger.stealKeys())).toEqual(Array(2).fill("InvalidAccessError"))
+    },
+  )
 
   test.runIf(isLong)(
     "a tab with an earlier version is closed when a newer one opens the store, and is refused later",
@@ -226,21 +229,24 @@ describe.skipIf(chromiumMissing !== undefined)(title, () => {
     expect(states).toEqual(["unverified", "COMPARISON_FAILED", "verified"])
   })
 
-  test("a page keeps no secret that scripts read, and a closed messenger wipes its memory of less than 20 MB", async () => {
-    const ben = await messengers.newcomer("ben of a closed page")
-    const tab = await newTab(await newBrowser(), { idToken: await idTokenOf("ann closes") })
-    const id = await group(tab, ben)
-    await send(tab, id, "a plaintext")
-    const kept = await tab.evaluate(() => window.messenger.kept())
-    expect(kept).toContain(server.app.id)
-    expect(kept).not.toMatch(/a plaintext|eyJ/)
-    expect(await tab.evaluate(() => window.messenger.stealKeys())).toEqual(Array(2).fill("InvalidAccessError"))
-    await tab.evaluate(() => window.messenger.close())
-    const ended = await tab.evaluate(() => window.ended)
-    expect(ended?.isWiped).toBe(true)
-    expect(ended?.memoryBytes).toBeGreaterThan(1_000_000)
-    expect(ended?.memoryBytes).toBeLessThan(20_000_000)
-    expect(await tab.evaluate(() => window.messenger.reasonAfterClose())).toBe("CLOSED")
-    await expect.poll(() => tab.workers().length).toBe(0)
-  })
+  test.runIf(isLong)(
+    "a page keeps no secret that scripts read, and a closed messenger wipes its memory of less than 20 MB",
+    async () => {
+      const ben = await messengers.newcomer("ben of a closed page")
+      const tab = await newTab(await newBrowser(), { idToken: await idTokenOf("ann closes") })
+      const id = await group(tab, ben)
+      await send(tab, id, "a plaintext")
+      const kept = await tab.evaluate(() => window.messenger.kept())
+      expect(kept).toContain(server.app.id)
+      expect(kept).not.toMatch(/a plaintext|eyJ/)
+      expect(await tab.evaluate(() => window.messenger.stealKeys())).toEqual(Array(2).fill("InvalidAccessError"))
+      await tab.evaluate(() => window.messenger.close())
+      const ended = await tab.evaluate(() => window.ended)
+      expect(ended?.isWiped).toBe(true)
+      expect(ended?.memoryBytes).toBeGreaterThan(1_000_000)
+      expect(ended?.memoryBytes).toBeLessThan(20_000_000)
+      expect(await tab.evaluate(() => window.messenger.reasonAfterClose())).toBe("CLOSED")
+      await expect.poll(() => tab.workers().length).toBe(0)
+    },
+  )
 })

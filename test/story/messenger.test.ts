@@ -61,28 +61,31 @@ describeStory("messengers", (kind) => {
     expect(await textsIn(ben, id)).toEqual(await textsIn(ann, id))
   })
 
-  test("three people with five devices are in one group, and a new device of theirs is added automatically", async () => {
-    const ann = await messengers.newcomer("ann with two")
-    const annToo = await messengers.open(await ann.person.again())
-    const ben = await messengers.newcomer("ben with two")
-    const benToo = await messengers.open(await ben.person.again())
-    const cid = await messengers.newcomer("cid with one")
-    await sync(annToo, benToo)
-    const { id } = await ann.messenger.createGroupConversation(ids(ben, cid))
-    const all = [ann, annToo, ben, benToo, cid]
-    await sync(...all)
-    for (const [i, one] of all.entries()) await one.messenger.send(id, utf8(`from ${i}`))
-    await sync(...all)
-    const texts = all.map((_, i) => `from ${i}`)
-    for (const one of all) expect(await textsIn(one, id)).toEqual(texts)
+  test.runIf(isLong)(
+    "three people with five devices are in one group, and a new device of theirs is added automatically",
+    async () => {
+      const ann = await messengers.newcomer("ann with two")
+      const annToo = await messengers.open(await ann.person.again())
+      const ben = await messengers.newcomer("ben with two")
+      const benToo = await messengers.open(await ben.person.again())
+      const cid = await messengers.newcomer("cid with one")
+      await sync(annToo, benToo)
+      const { id } = await ann.messenger.createGroupConversation(ids(ben, cid))
+      const all = [ann, annToo, ben, benToo, cid]
+      await sync(...all)
+      for (const [i, one] of all.entries()) await one.messenger.send(id, utf8(`from ${i}`))
+      await sync(...all)
+      const texts = all.map((_, i) => `from ${i}`)
+      for (const one of all) expect(await textsIn(one, id)).toEqual(texts)
 
-    const cidToo = await messengers.open(await cid.person.again())
-    await sync(cidToo, cid, cidToo)
-    await cidToo.messenger.send(id, utf8("from a new device"))
-    await sync(...all)
-    for (const one of all) expect((await textsIn(one, id)).at(-1)).toBe("from a new device")
-    expect(await textsIn(cidToo, id)).toEqual(["from a new device"])
-  })
+      const cidToo = await messengers.open(await cid.person.again())
+      await sync(cidToo, cid, cidToo)
+      await cidToo.messenger.send(id, utf8("from a new device"))
+      await sync(...all)
+      for (const one of all) expect((await textsIn(one, id)).at(-1)).toBe("from a new device")
+      expect(await textsIn(cidToo, id)).toEqual(["from a new device"])
+    },
+  )
 
   test("members change: a removed one reads no further, an added one reads from there", async () => {
     const ann = await messengers.newcomer("ann adds")
@@ -106,7 +109,7 @@ describeStory("messengers", (kind) => {
     await expect(cid.messenger.send(id, utf8("let me in"))).rejects.toMatchObject({ reason: "CONVERSATION_NOT_ACTIVE" })
   })
 
-  test("a member who requests to leave is removed by the others", async () => {
+  test.runIf(isLong)("a member who requests to leave is removed by the others", async () => {
     const ann = await messengers.newcomer("ann remains")
     const ben = await messengers.newcomer("ben leaves")
     const cid = await messengers.newcomer("cid remains")
@@ -201,7 +204,7 @@ describeStory("messengers", (kind) => {
     expect(await textsIn(ben, id)).toEqual(await textsIn(ann, id))
   })
 
-  test("the same account in two tabs: one store, one device, no duplicate message", async () => {
+  test.runIf(isLong)("the same account in two tabs: one store, one device, no duplicate message", async () => {
     const ann = await messengers.newcomer("ann in two tabs")
     const ben = await messengers.newcomer("ben of the tabs")
     const tab = await messengers.open(ann.person, ann)
@@ -215,7 +218,7 @@ describeStory("messengers", (kind) => {
     expect(await textsIn(tab, id)).toEqual(await textsIn(ben, id))
   })
 
-  test("a restart after any step changes nothing", async () => {
+  test.runIf(isLong)("a restart after any step changes nothing", async () => {
     const ann = await messengers.newcomer("ann restarts")
     const ben = await messengers.newcomer("ben restarts")
     const again = (of: OpenedMessenger) => messengers.open(of.person, { store: of.store, box: of.box })
@@ -237,7 +240,7 @@ describeStory("messengers", (kind) => {
     expect(await textsIn(await again(other), id)).toEqual(texts)
   })
 
-  test("a client that follows the hints gets everything without a sync", async () => {
+  test.runIf(isLong)("a client that follows the hints gets everything without a sync", async () => {
     const ending = new AbortController()
     const ann = await messengers.newcomer("ann follows")
     const ben = await messengers.newcomer("ben follows")

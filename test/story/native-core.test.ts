@@ -34,38 +34,41 @@ async function directWithBen(): Promise<string> {
   return conversation?.id ?? expect.fail("no conversation")
 }
 
-test("a core and a plain Node client write to each other, and their safety numbers are equal", async () => {
-  const id = await directWithBen()
-  const { queued, seq } = await ann.messenger.send({ conversationId: id, plaintext: utf8("from the engine") })
-  expect([queued, seq > 0n]).toEqual([false, true])
-  await ben.messenger.sync()
-  await ben.messenger.send(id, utf8("from Node"))
-  const { message } = await ann.messenger.encryptMessage({ conversationId: id, plaintext: utf8("later") })
-  expect(message.length).toBeGreaterThan(100)
-  expect((await ann.messenger.listOutbox({ conversationId: id })).items).toMatchObject([{ isSending: true }])
-  await ann.messenger.sync()
-  await ann.messenger.refreshKeys({ conversationId: id })
-  await ben.messenger.sync()
-  const texts = ["from the engine", "from Node", "later"]
-  expect((await textsIn(ben, id)).sort()).toEqual(texts.toSorted())
-  expect(await coreTexts(ann, id)).toEqual(await textsIn(ben, id))
-  const heard = ann.events.flatMap(({ event }) => (event.case === "entry" ? [event.value.entry?.entry.case] : []))
-  expect(heard.filter((one) => one === "message")).toHaveLength(3)
+test.runIf(isLong)(
+  "a core and a plain Node client write to each other, and their safety numbers are equal",
+  async () => {
+    const id = await directWithBen()
+    const { queued, seq } = await ann.messenger.send({ conversationId: id, plaintext: utf8("from the engine") })
+    expect([queued, seq > 0n]).toEqual([false, true])
+    await ben.messenger.sync()
+    await ben.messenger.send(id, utf8("from Node"))
+    const { message } = await ann.messenger.encryptMessage({ conversationId: id, plaintext: utf8("later") })
+    expect(message.length).toBeGreaterThan(100)
+    expect((await ann.messenger.listOutbox({ conversationId: id })).items).toMatchObject([{ isSending: true }])
+    await ann.messenger.sync()
+    await ann.messenger.refreshKeys({ conversationId: id })
+    await ben.messenger.sync()
+    const texts = ["from the engine", "from Node", "later"]
+    expect((await textsIn(ben, id)).sort()).toEqual(texts.toSorted())
+    expect(await coreTexts(ann, id)).toEqual(await textsIn(ben, id))
+    const heard = ann.events.flatMap(({ event }) => (event.case === "entry" ? [event.value.entry?.entry.case] : []))
+    expect(heard.filter((one) => one === "message")).toHaveLength(3)
 
-  const { verification } = await ann.messenger.getVerification({ userId: ben.person.userId })
-  const mirrored = await ben.messenger.verification.of(ann.userId)
-  expect(verification?.safetyNumber).toMatch(/^(\d{5} ){11}\d{5}$/)
-  expect(verification?.safetyNumber).toBe(mirrored.safetyNumber)
-  const { text: scanned } = await ann.messenger.getQrCode({ userId: ben.person.userId })
-  expect((await ben.messenger.verification.scan(ann.userId, scanned)).status).toBe("verified")
-  const compared = mirrored.safetyNumber
-  const marked = await ann.messenger.markVerified({ userId: ben.person.userId, compared })
-  expect(marked.verification).toMatchObject({ status: "verified", comparedBy: "number" })
-  const { digits } = await ann.messenger.getGroupCode({ conversationId: id })
-  expect(digits).toBe(await ben.messenger.verification.groupCode(id))
-})
+    const { verification } = await ann.messenger.getVerification({ userId: ben.person.userId })
+    const mirrored = await ben.messenger.verification.of(ann.userId)
+    expect(verification?.safetyNumber).toMatch(/^(\d{5} ){11}\d{5}$/)
+    expect(verification?.safetyNumber).toBe(mirrored.safetyNumber)
+    const { text: scanned } = await ann.messenger.getQrCode({ userId: ben.person.userId })
+    expect((await ben.messenger.verification.scan(ann.userId, scanned)).status).toBe("verified")
+    const compared = mirrored.safetyNumber
+    const marked = await ann.messenger.markVerified({ userId: ben.person.userId, compared })
+    expect(marked.verification).toMatchObject({ status: "verified", comparedBy: "number" })
+    const { digits } = await ann.messenger.getGroupCode({ conversationId: id })
+    expect(digits).toBe(await ben.messenger.verification.groupCode(id))
+  },
+)
 
-test("a group of two cores and a plain client adds and removes members", async () => {
+test.runIf(isLong)("a group of two cores and a plain client adds and removes members", async () => {
   const cyd = await cores.newcomer("cyd in another engine")
   const { conversation } = await ann.messenger.createGroupConversation({ memberUserIds: [ben.person.userId] })
   const { id: conversationId = "" } = conversation ?? {}
@@ -86,7 +89,7 @@ test("a group of two cores and a plain client adds and removes members", async (
   })
 })
 
-test("files go both ways, and only verified bytes are written", async () => {
+test.runIf(isLong)("files go both ways, and only verified bytes are written", async () => {
   const conversationId = await directWithBen()
   const bytes = plaintextOf(700_001)
   const [sent, saved] = ["sent", "saved"].map((name) => join(ann.kept.folder, name)) as [string, string]

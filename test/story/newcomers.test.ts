@@ -5,6 +5,7 @@ import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs"
 import { join } from "node:path"
 import * as oauth from "oauth4webapi"
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
+import { isLong } from "../support/effort.ts"
 import { fastTmpdir } from "../support/fast-tmpdir.ts"
 import { freePort } from "../support/free-port.ts"
 import { givePglite } from "../support/postgres.ts"
@@ -53,7 +54,7 @@ describe.skipIf(missing !== undefined)(`what newcomers type${missing ? ` (skippe
     expect(rest).toEqual([])
   })
 
-  test("the tour of docs/how-to/call-as-a-service.md runs, and ends with a revoked token", () => {
+  test.runIf(isLong)("the tour of docs/how-to/call-as-a-service.md runs, and ends with a revoked token", () => {
     const answers = run(tour)
     expect(answers).toMatchObject([
       { scope: "notes.read notes.write", audience: "svc-notes" },
@@ -68,21 +69,24 @@ describe.skipIf(missing !== undefined)(`what newcomers type${missing ? ` (skippe
     expect(answers[5]).toEqual({})
   })
 
-  test("the tour of docs/how-to/try-the-stand-in-providers.md lists two connections, and signs in by the second", () => {
-    const [listed, signedIn, ...rest] = run(withConnections)
-    expect(listed).toMatchObject({
-      options: [
-        { provider: "IDP_A", displayName: "Stand-in" },
-        { provider: "IDP_A", connection: "partner", authorizationEndpoint: `${program.url}/dev/partner/auth` },
-        { provider: "IDP_B" },
-        { provider: "IDP_C" },
-      ],
-    })
-    expect(signedIn).toMatchObject({ created: true, identity: { primaryEmail: "ada@example.com" } })
-    expect(rest).toEqual([])
-  })
+  test.runIf(isLong)(
+    "the tour of docs/how-to/try-the-stand-in-providers.md lists two connections, and signs in by the second",
+    () => {
+      const [listed, signedIn, ...rest] = run(withConnections)
+      expect(listed).toMatchObject({
+        options: [
+          { provider: "IDP_A", displayName: "Stand-in" },
+          { provider: "IDP_A", connection: "partner", authorizationEndpoint: `${program.url}/dev/partner/auth` },
+          { provider: "IDP_B" },
+          { provider: "IDP_C" },
+        ],
+      })
+      expect(signedIn).toMatchObject({ created: true, identity: { primaryEmail: "ada@example.com" } })
+      expect(rest).toEqual([])
+    },
+  )
 
-  test("the tour of IDP_B signs one person in twice", () => {
+  test.runIf(isLong)("the tour of IDP_B signs one person in twice", () => {
     const [first, switched, second, ...rest] = run(withIdpB)
     expect(first).toMatchObject({ created: true, identity: { primaryEmail: "ada@example.com" } })
     expect(switched).toEqual({ down: false, delayMs: 0, issuer: "second" })
@@ -99,28 +103,31 @@ describe.skipIf(missing !== undefined)(`what newcomers type${missing ? ` (skippe
     expect(rest).toEqual([])
   })
 
-  test("the tour of docs/how-to/administer-an-app.md creates an app, its members and roles, and archives them", () => {
-    const answers = run(asAdministrator)
-    expect(answers).toMatchObject([
-      { providerClient: { hasClientSecret: true, status: "ACTIVE" } },
-      { providerClient: { connection: "okta", issuers: ["https://example.okta.com"], displayName: "Okta" } },
-      { options: [{ displayName: "IDP_A" }, { connection: "okta", displayName: "Okta", clientId: "0oa1" }] },
-      { context: { type: "bed", status: "ACTIVE" } },
-      { permission: { key: "garden.roses.prune" } },
-      { app: { scopes: [{ key: "garden.look" }, { key: "garden.weed", permissions: ["garden.roses.prune"] }] } },
-      { code: expect.stringMatching(/^sginv_/), invitation: { status: "PENDING" } },
-      { apps: [{ name: "Garden" }] },
-      { membership: { status: "ACTIVE" } },
-      { app: { settings: { sessionAbsoluteSeconds: 86_400, allowedOrigins: ["https://garden.example"] } } },
-      { app: { settings: { sessionAbsoluteSeconds: 86_400 } } },
-      { reason: "OUTPUT_ONLY_FIELD", metadata: { field: "app.status" } },
-      { membership: { status: "SUSPENDED" } },
-      { grant: { status: "REVOKED" } },
-      { tenant: { status: "ARCHIVED" } },
-      { app: { status: "SUSPENDED" } },
-    ])
-    expect(answers[10]).not.toHaveProperty("app.settings.allowedOrigins")
-  })
+  test.runIf(isLong)(
+    "the tour of docs/how-to/administer-an-app.md creates an app, its members and roles, and archives them",
+    () => {
+      const answers = run(asAdministrator)
+      expect(answers).toMatchObject([
+        { providerClient: { hasClientSecret: true, status: "ACTIVE" } },
+        { providerClient: { connection: "okta", issuers: ["https://example.okta.com"], displayName: "Okta" } },
+        { options: [{ displayName: "IDP_A" }, { connection: "okta", displayName: "Okta", clientId: "0oa1" }] },
+        { context: { type: "bed", status: "ACTIVE" } },
+        { permission: { key: "garden.roses.prune" } },
+        { app: { scopes: [{ key: "garden.look" }, { key: "garden.weed", permissions: ["garden.roses.prune"] }] } },
+        { code: expect.stringMatching(/^sginv_/), invitation: { status: "PENDING" } },
+        { apps: [{ name: "Garden" }] },
+        { membership: { status: "ACTIVE" } },
+        { app: { settings: { sessionAbsoluteSeconds: 86_400, allowedOrigins: ["https://garden.example"] } } },
+        { app: { settings: { sessionAbsoluteSeconds: 86_400 } } },
+        { reason: "OUTPUT_ONLY_FIELD", metadata: { field: "app.status" } },
+        { membership: { status: "SUSPENDED" } },
+        { grant: { status: "REVOKED" } },
+        { tenant: { status: "ARCHIVED" } },
+        { app: { status: "SUSPENDED" } },
+      ])
+      expect(answers[10]).not.toHaveProperty("app.settings.allowedOrigins")
+    },
+  )
 
   test("a standard client finds the endpoints by discovery (RFC 8414)", async () => {
     const issuer = new URL(program.url)

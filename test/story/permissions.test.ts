@@ -5,6 +5,7 @@ import type { PrincipalId } from "@signet/kernel/ids"
 import { afterAll, beforeAll, expect, test } from "vitest"
 import { type AdministeredWorld, administeredWorld } from "../support/administration.ts"
 import { bearer, type Clients, clientsOver, protocols, refusal } from "../support/clients.ts"
+import { isLong } from "../support/effort.ts"
 import { addMachine, addPat, addPolicy, type Machine } from "../support/machines.ts"
 import { addNotesAccount, editNote, startNotes } from "../support/notes-service.ts"
 import { claimsOf, signIn } from "../support/people.ts"
@@ -147,7 +148,7 @@ describeStory("a granted permission", (kind) => {
     expect(claimsOf(told.service)).toMatchObject(await of(worker.account.principalId))
   })
 
-  test("has a version that increases with each change of authority, and with nothing else", async () => {
+  test.runIf(isLong)("has a version that increases with each change of authority, and with nothing else", async () => {
     const { admin, account } = clients
     const { principalId, refreshToken } = await ofPerson("bob")
     const tenantId = world.otherTenant.id

@@ -67,7 +67,7 @@ describe("settings", () => {
 })
 
 describe("a failing start", () => {
-  test("without a database prints the cause without the password", async () => {
+  test.runIf(isLong)("without a database prints the cause without the password", async () => {
     const refused = await refusedProgram({ ...production, PORT: "0" })
     expect(refused.code).toBe(1)
     expectPlain(refused)
@@ -86,7 +86,7 @@ describe("a failing start", () => {
 })
 
 describeOnPostgres("production", () => {
-  test("has no stand-in provider, no reflection and no seeded app, and exits with 0", async () => {
+  test.runIf(isLong)("has no stand-in provider, no reflection and no seeded app, and exits with 0", async () => {
     const database = await createTestDatabase()
     const program = await startProgram({ ...production, DATABASE_URL: database.url, PORT: "0" })
     const statusOf = async (path: string, method = "GET") => (await fetch(program.url + path, { method })).status

@@ -8,7 +8,7 @@ import {
   pushSettings as settingsOf,
 } from "../../clients/core/messaging/push/index.ts"
 import { type Deployment, startDeployment } from "../support/edge-server.ts"
-import { effort } from "../support/effort.ts"
+import { effort, isLong } from "../support/effort.ts"
 import { type Messengers, messengersOn, textsIn } from "../support/messaging/messengers.ts"
 import { storyStore } from "../support/postgres.ts"
 import { type FakePushProvider, pushSettings, startFakePushProvider } from "../support/push-provider.ts"
@@ -31,7 +31,7 @@ afterAll(async () => {
 const utf8 = (text: string) => new TextEncoder().encode(text)
 const pushes = () => provider.received.length
 
-test("a message wakes up a closed app: a peek shows it, and the app then receives it once", async () => {
+test.runIf(isLong)("a message wakes up a closed app: a peek shows it, and the app then receives it once", async () => {
   const [ann, ben] = [await messengers.newcomer("ann"), await messengers.newcomer("ben")]
   const { id } = await ann.messenger.createDirectConversation(ben.person.userId)
   await ben.messenger.sync()

@@ -77,7 +77,7 @@ test.runIf(isLong)(
   },
 )
 
-test("the Worker refuses webhooks and hosts that are not listed", async () => {
+test.runIf(isLong)("the Worker refuses webhooks and hosts that are not listed", async () => {
   const ben = await deviceOf()
   const set = (kind: PushKind, url: string) => refusal(ben.calls.pushes.setPushEndpoint({ kind, url }))
   expect(await set(PushKind.WEBHOOK, `${provider.url}/a`)).toBe("INVALID_FIELD")

@@ -6,6 +6,7 @@ import { failureOf } from "../../clients/core/errors.ts"
 import { PushKind } from "../../gen/es/signet/messaging/v1/push_service_pb.ts"
 import { pushLimits } from "../../server/kernel/messaging/push.ts"
 import { run } from "../../server/store/postgres/sql.ts"
+import { isLong } from "../support/effort.ts"
 import { newDevice, type TestDevice } from "../support/messaging/device.ts"
 import { type MessagingServer, startMessagingServer } from "../support/messaging/test-server.ts"
 import { storyStore } from "../support/postgres.ts"
@@ -97,7 +98,7 @@ test("a message sends one push without content, signed for the provider", async 
   for (const named of [ann.userId, ben.userId, ben.id, room.id, "secret"]) expect(text).not.toContain(named)
 })
 
-test("messages within 5 seconds send one push, and then one more", async () => {
+test.runIf(isLong)("messages within 5 seconds send one push, and then one more", async () => {
   const { ann, room, pushed, ben } = await pair()
   const fromMs = server.deps.clock.nowMs()
   await ann.send(room, "one")
@@ -113,7 +114,7 @@ test("messages within 5 seconds send one push, and then one more", async () => {
   expect((await stored(ben.id))[0]?.due_at).toBeNull()
 })
 
-test("the sender's user gets no push, and a new member does", async () => {
+test.runIf(isLong)("the sender's user gets no push, and a new member does", async () => {
   const { ben, room, pushed } = await pair()
   await ben.sync(room)
   await ben.send(room, "to ann")
@@ -126,7 +127,7 @@ test("the sender's user gets no push, and a new member does", async () => {
   expect((await stored(ben.id))[0]?.due_at).toBeNull()
 })
 
-test("an endpoint whose host is no longer listed gets no push and is deleted", async () => {
+test.runIf(isLong)("an endpoint whose host is no longer listed gets no push and is deleted", async () => {
   const { ann, ben, room, path, pushed } = await pair()
   const url = `${provider.url.replace("127.0.0.1", "localhost")}${path}`
   await run(server.store.db, "update push_endpoint set url = $2 where device_id = $1", [ben.id, url])
@@ -136,7 +137,7 @@ test("an endpoint whose host is no longer listed gets no push and is deleted", a
   expect(pushed()).toEqual([])
 })
 
-test("a device that deletes its endpoint and sets another gets no more pushes", async () => {
+test.runIf(isLong)("a device that deletes its endpoint and sets another gets no more pushes", async () => {
   const { ben, path } = await pair()
   const fromMs = server.deps.clock.nowMs()
   await ben.calls.pushes.deletePushEndpoint({})
@@ -170,7 +171,7 @@ test("a webhook gets 64 signed bytes with the id of the registration", async () 
   expect(Buffer.compare(again.registrationId, registrationId)).not.toBe(0)
 })
 
-test("the endpoint ends with the device, with the session, and by a call", async () => {
+test.runIf(isLong)("the endpoint ends with the device, with the session, and by a call", async () => {
   const revoked = await pair()
   await revoked.ben.calls.devices.revokeDevice({ deviceId: revoked.ben.id })
   await isStored(revoked.ben.id, false)
@@ -191,7 +192,7 @@ test("the endpoint ends with the device, with the session, and by a call", async
   expect(provider.received).toEqual([])
 })
 
-test("an endpoint whose session has expired gets no push and is deleted", async () => {
+test.runIf(isLong)("an endpoint whose session has expired gets no push and is deleted", async () => {
   const { ann, ben, room, pushed } = await pair()
   await run(server.store.db, "update session set idle_expires_at = now() where bound_device_id = $1", [ben.id])
   await ann.send(room, "nobody")
@@ -240,7 +241,7 @@ test("pushes are disabled unless the operator enables them", async () => {
   }
 })
 
-test("429 waits as asked, and 5xx is retried", async () => {
+test.runIf(isLong)("429 waits as asked, and 5xx is retried", async () => {
   const { ann, ben, room, pushed } = await pair()
   provider.answer({ status: 429, retryAfter: "600" }, { status: 503 })
   await ann.send(room, "busy")

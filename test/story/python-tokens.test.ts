@@ -4,6 +4,7 @@ import { join } from "node:path"
 import { text } from "node:stream/consumers"
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
 import { generateStubs, python, pythonMissing } from "../interop/python/stubs.ts"
+import { isLong } from "../support/effort.ts"
 import { storyStore } from "../support/postgres.ts"
 import { accessTokenType, startTokenWorld, type TokenWorld } from "../support/token-world.ts"
 
@@ -22,7 +23,7 @@ describe.skipIf(missing !== undefined)(`a Python service over gRPC${missing ? ` 
     if (stubs) rmSync(stubs, { recursive: true, force: true })
   })
 
-  test("gets, exchanges, introspects and revokes tokens, from stubs of proto/ alone", async () => {
+  test.runIf(isLong)("gets, exchanges, introspects and revokes tokens, from stubs of proto/ alone", async () => {
     const user = await world.signIn()
     const given = {
       client_id: world.gateway.account.clientId,

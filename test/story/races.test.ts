@@ -3,7 +3,7 @@ import { parseId } from "@signet/kernel/ids"
 import type { IsolationLevel } from "kysely"
 import { afterAll, beforeAll, expect, test } from "vitest"
 import { bearer, type Clients, clientsOver, protocols, refusal } from "../support/clients.ts"
-import { effort } from "../support/effort.ts"
+import { effort, isLong } from "../support/effort.ts"
 import { describeOnPostgres, openTestStore, type TestStore } from "../support/postgres.ts"
 import { startTestServer, type TestServer } from "../support/server.ts"
 
@@ -54,7 +54,7 @@ for (const isolationLevel of levels) {
     /** Both servers accept the second one's issuer, because the configuration is in the database. */
     const login = (subject: string) => second.login(subject)
 
-    test("50 parallel first sign-ins of one subject create one identity", async () => {
+    test.runIf(isLong)("50 parallel first sign-ins of one subject create one identity", async () => {
       const subject = `race ${isolationLevel}`
       const logins = await Promise.all(fifty.map(() => login(subject)))
       const signedIn = await Promise.all(logins.map((request, i) => at(i).auth.externalLogin(request)))
@@ -75,7 +75,7 @@ for (const isolationLevel of levels) {
       expect(await liveTokens(session)).toBe(1)
     })
 
-    test("50 parallel refreshes without one give one winner and end the session", async () => {
+    test.runIf(isLong)("50 parallel refreshes without one give one winner and end the session", async () => {
       const { refreshToken, session } = await at(0).auth.externalLogin(await login("no key"))
       const outcomes = await Promise.allSettled(fifty.map((i) => at(i).auth.refresh({ refreshToken })))
       const won = outcomes.filter((outcome) => outcome.status === "fulfilled")
@@ -95,7 +95,7 @@ for (const isolationLevel of levels) {
       expect(outcomes.filter((outcome) => outcome.status === "fulfilled")).toHaveLength(1)
     })
 
-    test("a sign-in during a suspension of the principal leaves no active session", async () => {
+    test.runIf(isLong)("a sign-in during a suspension of the principal leaves no active session", async () => {
       for (let round = 0; round < 10; round++) {
         const { principal } = await at(0).auth.externalLogin(await login(`suspended ${round}`))
         const id = parseId("prn", principal?.id ?? "")
@@ -116,7 +116,7 @@ for (const isolationLevel of levels) {
       }
     })
 
-    test("concurrent refreshes and logouts leave no valid token", async () => {
+    test.runIf(isLong)("concurrent refreshes and logouts leave no valid token", async () => {
       for (let round = 0; round < 10; round++) {
         const { refreshToken, accessToken, session } = await at(0).auth.externalLogin(await login(`logout ${round}`))
         await Promise.allSettled([

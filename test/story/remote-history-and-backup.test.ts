@@ -103,7 +103,7 @@ test.runIf(isLong)("an aborted transfer ends with the reason of the signal, and 
   expect(await textsIn(next, id)).toEqual(["one", "two"])
 })
 
-test("a core writes a backup to a file and to the service, and another core restores them", async () => {
+test.runIf(isLong)("a core writes a backup to a file and to the service, and another core restores them", async () => {
   const { ann, next, id } = await talk("with backups")
   const { recoveryKey, bytes } = await backup.exportBackup(ann.messenger)
   const file = await allOf(bytes)

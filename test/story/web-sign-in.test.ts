@@ -96,34 +96,37 @@ describe.skipIf(chromiumMissing !== undefined)(title, () => {
     expect(await callback(tab)).toBe("none")
   })
 
-  test("two connections sign in by redirect, across a reload and in a second tab, until they sign out", async () => {
-    const context = await person()
-    const tab = await openTab(context, `${vite}/notes?id=1#top`)
-    await redirect(tab, "ada@example.com")
-    expect(await callback(tab)).toBe("/notes?id=1#top")
-    // A new page: it starts, and the callback signs in.
-    expect(await seen(tab)).toEqual(["starting", "NOT_SIGNED_IN", "signedIn"])
-    expect(await tab.evaluate(() => window.app.kept())).not.toMatch(/code=|"codeVerifier"|sgrt_|eyJ/)
-    const [first] = await Promise.all([tab.evaluate(() => window.app.signet.session.current)])
+  test.runIf(isLong)(
+    "two connections sign in by redirect, across a reload and in a second tab, until they sign out",
+    async () => {
+      const context = await person()
+      const tab = await openTab(context, `${vite}/notes?id=1#top`)
+      await redirect(tab, "ada@example.com")
+      expect(await callback(tab)).toBe("/notes?id=1#top")
+      // A new page: it starts, and the callback signs in.
+      expect(await seen(tab)).toEqual(["starting", "NOT_SIGNED_IN", "signedIn"])
+      expect(await tab.evaluate(() => window.app.kept())).not.toMatch(/code=|"codeVerifier"|sgrt_|eyJ/)
+      const [first] = await Promise.all([tab.evaluate(() => window.app.signet.session.current)])
 
-    await tab.reload()
-    expect(await callback(tab)).toBe("none")
-    await expect.poll(() => seen(tab)).toEqual(["starting", "signedIn"])
-    expect(await token(tab)).toBe("a token")
+      await tab.reload()
+      expect(await callback(tab)).toBe("none")
+      await expect.poll(() => seen(tab)).toEqual(["starting", "signedIn"])
+      expect(await token(tab)).toBe("a token")
 
-    const second = await openTab(context)
-    await expect.poll(() => seen(second)).toEqual(["starting", "signedIn"])
-    expect(await token(second)).toBe("a token")
-    expect(await second.evaluate(() => window.app.logout())).toBe(true)
-    await expect.poll(() => seen(tab)).toEqual(["starting", "signedIn", "LOGGED_OUT_ELSEWHERE"])
+      const second = await openTab(context)
+      await expect.poll(() => seen(second)).toEqual(["starting", "signedIn"])
+      expect(await token(second)).toBe("a token")
+      expect(await second.evaluate(() => window.app.logout())).toBe(true)
+      await expect.poll(() => seen(tab)).toEqual(["starting", "signedIn", "LOGGED_OUT_ELSEWHERE"])
 
-    // The same email address at the other connection is another person.
-    await redirect(second, "ada@example.com", { connection: "partner", returnTo: "/partner" })
-    expect(await callback(second)).toBe("/partner")
-    const other = await second.evaluate(() => window.app.signet.session.current)
-    expect([first?.is, other.is]).toEqual(["signedIn", "signedIn"])
-    expect(JSON.stringify(other)).not.toBe(JSON.stringify(first))
-  })
+      // The same email address at the other connection is another person.
+      await redirect(second, "ada@example.com", { connection: "partner", returnTo: "/partner" })
+      expect(await callback(second)).toBe("/partner")
+      const other = await second.evaluate(() => window.app.signet.session.current)
+      expect([first?.is, other.is]).toEqual(["signedIn", "signedIn"])
+      expect(JSON.stringify(other)).not.toBe(JSON.stringify(first))
+    },
+  )
 
   test.runIf(isLong)(
     "a pop-up signs its opener in and closes; a pop-up that the person closes is a refusal",

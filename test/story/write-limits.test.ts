@@ -14,6 +14,7 @@ import { ClientAuthMethod, ServiceAccountService } from "@signet/proto/auth/v1/s
 import { afterAll, beforeAll, expect, test } from "vitest"
 import { administrationMethods, callRaw, isRead, noIds, requestOf } from "../support/administered.ts"
 import { bearer, clientsOver, refusal } from "../support/clients.ts"
+import { isLong } from "../support/effort.ts"
 import { storyStore } from "../support/postgres.ts"
 import { startTestServer, type TestServer } from "../support/server.ts"
 
@@ -38,7 +39,7 @@ beforeAll(async () => {
 })
 afterAll(() => server.close())
 
-test("a limit of one change an hour covers all methods, and reading is not limited", async () => {
+test.runIf(isLong)("a limit of one change an hour covers all methods, and reading is not limited", async () => {
   const transport = createGrpcTransport({ baseUrl: server.url })
   const pats = createClient(PatService, transport)
   const accounts = createClient(ServiceAccountService, transport)
@@ -98,7 +99,7 @@ test("a limit of one change an hour covers all methods, and reading is not limit
   await pats.createPat(newPat, bearer(other.accessToken))
 })
 
-test("administrative changes are limited", async () => {
+test.runIf(isLong)("administrative changes are limited", async () => {
   const { auth, pats } = clientsOver(createGrpcTransport({ baseUrl: server.url }))
   const by = bearer((await auth.externalLogin(await server.login("in a hurry"))).accessToken)
   const newPat = { name: "first", allowedAudiences: ["svc-notes"], scopes: ["notes.read"], expiresInDays: 1 }

@@ -70,6 +70,24 @@ describe("the summary of a run of .ci/run", () => {
     ])
   })
 
+  test("names a test that passed at its second attempt, and counts it as passed", () => {
+    const result = { fullName: "waits", status: "passed", failureMessages: ["Error: too late\n    at a.test.ts"] }
+    const reports: Report[] = [
+      {
+        numPassedTests: 1,
+        numFailedTests: 0,
+        numFailedTestSuites: 0,
+        testResults: [{ name: "/repository/a.test.ts", assertionResults: [result] }],
+      },
+    ]
+    expect(of(reports)).toMatchObject({
+      passed: 1,
+      failed: 0,
+      failures: [],
+      retried: [{ name: "a.test.ts: waits", message: result.failureMessages[0] }],
+    })
+  })
+
   test("does not take the same name in another file for it", () => {
     const reports = [report("a.test.ts", { "needs Go": "skipped" }), report("b.test.ts", { "needs Go": "passed" })]
     expect(of(reports).notAllowed).toEqual(["a.test.ts: needs Go"])

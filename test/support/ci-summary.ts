@@ -21,6 +21,9 @@ export interface Report {
   }[]
 }
 
+type FileResult = Report["testResults"][number]
+type TestResult = FileResult["assertionResults"][number]
+
 interface AllowedSkip {
   /** `file: beginning of the test's full name`. */
   readonly test: string
@@ -32,6 +35,8 @@ export interface Summary {
   readonly failed: number
   /** Failed tests, and files that failed before their tests, each with the beginning of its message. */
   readonly failures: readonly { readonly name: string; readonly message: string }[]
+  /** Tests that passed at their second attempt only, with the beginning of the first one's message. */
+  readonly retried: readonly { readonly name: string; readonly message: string }[]
   /** Tests that no report ran, as `file: full name`. */
   readonly skipped: readonly string[]
   /** Skipped tests that are not on the list. */
@@ -48,16 +53,26 @@ const pointsToLong = /npm run test:long/
 /** Lines of a failure that the summary repeats: a log that is cut at its beginning still names what failed. */
 const linesOfFailure = 12
 
-const beginningOf = (message: string | undefined) => (message ?? "").split("\n").slice(0, linesOfFailure).join("\n")
+const beginningOf = (message = "") =>
+  message
+    .split("\n")
+    .filter((line) => !line.includes("/node_modules/"))
+    .slice(0, linesOfFailure)
+    .join("\n")
 
-function failuresOf({ name, assertionResults, message, status }: Report["testResults"][number], root: string) {
+const isRetried = ({ status, failureMessages }: TestResult) => status === "passed" && (failureMessages ?? []).length > 0
+
+function messagesOf({ name, assertionResults }: FileResult, root: string, isMeant: (result: TestResult) => boolean) {
+  return assertionResults.filter(isMeant).map(({ fullName, failureMessages }) => ({
+    name: `${relative(root, name)}: ${fullName}`,
+    message: beginningOf(failureMessages?.[0]),
+  }))
+}
+
+function failuresOf(result: FileResult, root: string) {
+  const { name, message, status } = result
   const file = relative(root, name)
-  const failed = assertionResults
-    .filter((result) => result.status === "failed")
-    .map(({ fullName, failureMessages }) => ({
-      name: `${file}: ${fullName}`,
-      message: beginningOf(failureMessages?.[0]),
-    }))
+  const failed = messagesOf(result, root, (test) => test.status === "failed")
   return status === "failed" && failed.length === 0 ? [{ name: file, message: beginningOf(message) }] : failed
 }
 
@@ -86,6 +101,7 @@ export function summaryOf(reports: readonly Report[], allowed: readonly AllowedS
   return {
     passed: reports.reduce((sum, { numPassedTests }) => sum + numPassedTests, 0),
     failures: reports.flatMap(({ testResults }) => testResults.flatMap((result) => failuresOf(result, root))),
+    retried: reports.flatMap(({ testResults }) => testResults.flatMap((result) => messagesOf(result, root, isRetried))),
     failed: reports.reduce((sum, report) => sum + (report.numFailedTests || report.numFailedTestSuites || 0), 0),
     skipped,
     notAllowed: skipped.filter((name) => !allowed.some((one) => isFor(one, name))),
@@ -106,6 +122,7 @@ function readReport(path: string): Report {
 if (import.meta.main) {
   const allowed: AllowedSkip[] = JSON.parse(readFileSync(new URL("allowed-skips.json", import.meta.url), "utf8"))
   const summary = summaryOf(process.argv.slice(2).map(readReport), allowed, process.cwd())
+  for (const { name, message } of summary.retried) console.log(`\nPassed at its second attempt: ${name}\n${message}`)
   for (const { name, message } of summary.failures) console.log(`\nFailed: ${name}\n${message}`)
   for (const name of summary.notAllowed) console.log(`Skipped, and not in test/support/allowed-skips.json: ${name}`)
   for (const { test } of summary.stale)

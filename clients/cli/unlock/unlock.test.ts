@@ -221,7 +221,7 @@ describe("the command", () => {
   beforeEach(makeStore)
   const seal = (cli: ReturnType<typeof signet>) => cli.run("unlock", "--json")
 
-  test("unlocks with the passphrase on standard input, and locks", async () => {
+  test.runIf(isLong)("unlocks with the passphrase on standard input, and locks", async () => {
     expect(await signet({ input: `${passphrase}\n` }).run("unlock", "--unlock-minutes", "5", "--json")).toMatchObject({
       code: 0,
       out: expect.stringContaining('"minutes":5'),

@@ -1,6 +1,6 @@
 import * as fc from "fast-check"
 import { expect, test } from "vitest"
-import { effort } from "../../../test/support/effort.ts"
+import { effort, isLong } from "../../../test/support/effort.ts"
 import { makeNodeSuite } from "../../node/crypto/suite.ts"
 import { equal, hex, utf8 } from "./crypto/bytes.ts"
 import { withIdentities } from "./crypto/identity.ts"
@@ -155,7 +155,7 @@ test("a decoded state equals the encoded one", async () => {
   for (const by of ["A", "B", "D", "E"]) await room.say(by, "still here")
 })
 
-test("a state writes about 300 bytes per member and epoch, and 800 per message", async () => {
+test.runIf(isLong)("a state writes about 300 bytes per member and epoch, and 800 per message", async () => {
   const names = Array.from({ length: 64 }, (_, i) => `member-${i}`)
   const { seat } = await roomOf(suite, ...names)
   const { epoch, secrets } = encoded(seat("member-5").current())
@@ -304,7 +304,7 @@ test("a tree of another group is refused", async () => {
 })
 
 // Every 11th bit in npm test, all of them in the long form.
-test("a flipped bit in a commit, a message, a Welcome or a tree is refused", async () => {
+test.runIf(isLong)("a flipped bit in a commit, a message, a Welcome or a tree is refused", async () => {
   const { seat } = await roomOf(suite, "A", "B")
   const [a, b] = [seat("A"), seat("B")]
   const joining = await newIdentity(suite, "C")

@@ -8,6 +8,7 @@ import {
 import { OpenRequestSchema } from "@signet/proto/client/v1/messenger_service"
 import { type Effect, type EffectResult, HostInfoSchema, Primitive } from "@signet/proto/host/v1/host"
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
+import { isLong } from "../../../test/support/effort.ts"
 import { nodePrimitives } from "../node/primitives.ts"
 import { createSigningRoots } from "../node/signing-roots.ts"
 import { emptyEffects, memoryStorage, result, startCore } from "../testing/platform.ts"
@@ -27,7 +28,7 @@ const failure = async (call: Promise<unknown>) => {
 }
 const [signet, messaging, secretBox, internal, host] = [1, 2, 3, 4, 5]
 
-test("a core is refused with a configuration that the client does not accept", async () => {
+test.runIf(isLong)("a core is refused with a configuration that the client does not accept", async () => {
   const info = create(HostInfoSchema, { version: 2 })
   expect(await failure(startCore({ info }))).toBe(`${internal} INVALID_ARGUMENT`)
   const early = create(HostInfoSchema, { version: 1, deferred: [Primitive.SHA256] })
@@ -130,7 +131,7 @@ test("a primitive that throws ends the core: its calls fail, and later ones find
   expect(Buffer.compare(memory, new Uint8Array(memory.length))).toBe(0)
 })
 
-test("a core that exceeds its memory limit ends, at its start and later", async () => {
+test.runIf(isLong)("a core that exceeds its memory limit ends, at its start and later", async () => {
   expect(await failure(startCore({ memoryLimit: 2 * 1024 * 1024 }))).toBe(`${internal} INTERNAL`)
   const core = await startCore({ memoryLimit: 24 * 1024 * 1024 })
   const large = new Uint8Array(20 * 1024 * 1024)
@@ -139,7 +140,7 @@ test("a core that exceeds its memory limit ends, at its start and later", async 
   expect(await failure(core.call("IdentityService/Ready", ready))).toBe(`${messaging} CLOSED`)
 })
 
-test("two cores of one module share nothing", async () => {
+test.runIf(isLong)("two cores of one module share nothing", async () => {
   const [one, other] = [await startCore(), await startCore()]
   await one.close()
   await other.call("IdentityService/Ready", ready)

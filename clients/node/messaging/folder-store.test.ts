@@ -16,7 +16,7 @@ import { setTimeout as later } from "node:timers/promises"
 import type { Lock } from "@signet/client"
 import type { MessagingStore, Op } from "@signet/client/messaging"
 import { afterEach, beforeEach, describe, expect, test } from "vitest"
-import { effort } from "../../../test/support/effort.ts"
+import { effort, isLong } from "../../../test/support/effort.ts"
 import { numbers, seed } from "../../../test/support/random.ts"
 import { storeSuite } from "../../core/messaging/testing/store-suite.ts"
 import { type FolderFiles, folderFiles } from "./folder-files.ts"
@@ -66,7 +66,7 @@ async function write(store: MessagingStore, count: number): Promise<void> {
   }
 }
 
-test("each transaction is a file, and files are merged to a bounded number", async () => {
+test.runIf(isLong)("each transaction is a file, and files are merged to a bounded number", async () => {
   const store = await open(8)
   await write(store, 7)
   expect(namesIn()).toHaveLength(7)

@@ -4,6 +4,7 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { DatabaseSync } from "node:sqlite"
 import { afterEach, beforeEach, expect, onTestFinished, test, vi } from "vitest"
+import { isLong } from "../../../test/support/effort.ts"
 import { storeSuite } from "../../core/messaging/testing/store-suite.ts"
 import { openSqliteStore } from "./sqlite-store.ts"
 
@@ -41,7 +42,7 @@ test("only the owner can access the file", async () => {
   await store.close()
 })
 
-test("a write survives a kill of the process directly afterwards", async () => {
+test.runIf(isLong)("a write survives a kill of the process directly afterwards", async () => {
   const program = `
     const { openSqliteStore } = await import(${JSON.stringify(join(import.meta.dirname, "sqlite-store.ts"))})
     const store = openSqliteStore(${JSON.stringify(path())})

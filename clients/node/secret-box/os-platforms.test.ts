@@ -1,6 +1,7 @@
 // The Keychain, by the library's documented behaviour: these tests have not run on macOS. Windows has dpapi.test.ts.
 import type { AsyncEntry } from "@napi-rs/keyring"
 import { expect, test } from "vitest"
+import { isLong } from "../../../test/support/effort.ts"
 import { keyringKeeper } from "./keyring.ts"
 import { osBox } from "./os-store.ts"
 
@@ -70,7 +71,7 @@ test("bytes sealed on one system are refused on another", async () => {
   await expect(linux.open(scope, "token", sealed)).rejects.toMatchObject({ reason: "SECURE_STORE_CHANGED" })
 })
 
-test("a scope has a maximum number of keys", async () => {
+test.runIf(isLong)("a scope has a maximum number of keys", async () => {
   const box = boxOver(new Map())
   await box.createKey(scope)
   for (let keys = 1; keys < 64; keys++) await box.rotate(scope)

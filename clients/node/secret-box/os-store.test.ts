@@ -58,7 +58,7 @@ describe.skipIf(!hasSecretService)("the Secret Service", () => {
     expect(gone).toEqual(["destroyed", "made", "SECURE_STORE_CHANGED"])
   })
 
-  test("keeps keys over a restart, and fails closed while it is locked", async () => {
+  test.runIf(isLong)("keeps keys over a restart, and fails closed while it is locked", async () => {
     await service.stop()
     service = await startSecretService(home, undefined)
     expect(await open("ada", `open:token:${sealed}`, "create", "seal:token:x", "rotate", "destroy")).toEqual(
@@ -79,7 +79,7 @@ describe.skipIf(!hasSecretService)("the Secret Service", () => {
 })
 
 describe.skipIf(process.platform !== "linux")("without a Secret Service", () => {
-  test("every use fails with a reason, and creates no file", async () => {
+  test.runIf(isLong)("every use fails with a reason, and creates no file", async () => {
     const bare = mkdtempSync(join(fastTmpdir(), "signet-bare-"))
     const env = {
       PATH: process.env.PATH,

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, test } from "vitest"
-import { sample } from "../../../test/support/effort.ts"
+import { isLong, sample } from "../../../test/support/effort.ts"
 import type { ByteStorage, Lock, StoredBytes } from "../../core/ports.ts"
 import { scopeText } from "../../core/sealed.ts"
 import { createPassphraseBox, type KeyHolder } from "./passphrase.ts"
@@ -63,7 +63,7 @@ test("sealed bytes open with the passphrase in any Unicode form, and with no oth
   expect(storage.kept).toBe(before)
 })
 
-test("after a wrong passphrase the next use prompts again", async () => {
+test.runIf(isLong)("after a wrong passphrase the next use prompts again", async () => {
   await boxWith("right").createKey(scope)
   const said = ["wrong", "right"]
   const box = createPassphraseBox({ storage, lock, passphrase: async () => said.shift() ?? "", parameters })
@@ -112,7 +112,7 @@ describe("a holder", () => {
   })
 })
 
-test("the prompt receives whether the file exists", async () => {
+test.runIf(isLong)("the prompt receives whether the file exists", async () => {
   const asked: boolean[] = []
   const open = () => {
     const passphrase = async (isNew: boolean) => {
@@ -138,13 +138,13 @@ test("the file contains neither key, passphrase nor plaintext", async () => {
   }
 })
 
-test("a new file is stretched with 64 MiB, three passes and one lane", async () => {
+test.runIf(isLong)("a new file is stretched with 64 MiB, three passes and one lane", async () => {
   await createPassphraseBox({ storage, lock, passphrase: async () => "x" }).createKey(scope)
   const { kdf } = JSON.parse(textOf(storage.kept?.bytes ?? utf8("{}")))
   expect(kdf).toMatchObject({ memoryKiB: 65_536, passes: 3, lanes: 1 })
 })
 
-test("after a rotation earlier bytes open, and after destroying none", async () => {
+test.runIf(isLong)("after a rotation earlier bytes open, and after destroying none", async () => {
   const box = boxWith("x")
   await box.createKey(scope)
   const old = await box.seal(scope, "token", utf8("before"))
@@ -239,7 +239,7 @@ describe("a file that was changed", () => {
     expect(storage.kept).toBe(before)
   })
 
-  test("by swapping the keys of scopes is detected", async () => {
+  test.runIf(isLong)("by swapping the keys of scopes is detected", async () => {
     const box = boxWith("x")
     const eve = { ...scope, user: "eve" }
     await box.createKey(scope)

@@ -1,5 +1,6 @@
 // The deployed Worker on the real runtime, before any sign-in.
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest"
+import { isLong } from "../../../test/support/effort.ts"
 import { type Bundle, buildWorker } from "../node/build.ts"
 import { startWorkerd, type Workerd } from "../node/workerd.ts"
 
@@ -53,7 +54,7 @@ test("its objects and their feed have no public address", async () => {
   }
 })
 
-test("without a required setting it answers no call, and its log names only that setting", async () => {
+test.runIf(isLong)("without a required setting it answers no call, and its log names only that setting", async () => {
   const said: string[] = []
   const { SIGNET_RECEIPT_KEY: _, ...rest } = texts
   const lacking = await startWorkerd({ code: bundle.code, texts: rest, onLine: (line) => said.push(line) })

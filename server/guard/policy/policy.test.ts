@@ -6,6 +6,7 @@ import { FileDescriptorSetSchema, MethodOptionsSchema } from "@bufbuild/protobuf
 import { SessionService } from "@signet/proto/auth/v1/session_service"
 import { AuthRequirementSchema, requires } from "@signet/proto/authz/v1/requirement"
 import { describe, expect, test } from "vitest"
+import { isLong } from "../../../test/support/effort.ts"
 import { methodsOf, readContract } from "./contract.ts"
 import { runPolicyFile } from "./run.ts"
 import { testPolicyFiles } from "./test-files.ts"
@@ -284,7 +285,7 @@ cases:
   expect(policyTest(text)).toMatchObject({ code: 0, complaints: [] })
 })
 
-test("the program ends with the exit code", () => {
+test.runIf(isLong)("the program ends with the exit code", () => {
   const run = (...args: string[]): string | number => {
     try {
       execFileSync(process.execPath, [join(root, "server/guard/node/policy.ts"), ...args], { cwd: root, stdio: "pipe" })

@@ -2,6 +2,7 @@ import { readFileSync } from "node:fs"
 import { join } from "node:path"
 import { describe as describeRequirement, type Requirement } from "@signet/kernel/authz/requirement"
 import { describe, expect, test } from "vitest"
+import { isLong } from "../../../test/support/effort.ts"
 import type { Guard } from "../guard.ts"
 import { ids } from "../testing/issuer.ts"
 import { buildVectors, vectorText } from "./build.ts"
@@ -79,7 +80,7 @@ function known(name: string): Requirement {
 const situationOf = (name: string): Situation => situations[name] ?? {}
 
 describe.each(targets)("%s", (_, target, decides) => {
-  test("decides every case as in the table", async () => {
+  test.runIf(isLong)("decides every case as in the table", async () => {
     // One target per requirement, for every caller.
     const built = new Map<string, (guard: Guard, call: Call) => Promise<Outcome>>()
     function build(name: string) {

@@ -4,6 +4,7 @@ import { type Explained, explain } from "@signet/kernel/authz/explain"
 import { decisionText, explanationText } from "@signet/kernel/authz/explain-text"
 import type { Question } from "@signet/kernel/authz/question"
 import { expect, test } from "vitest"
+import { isLong } from "../../../test/support/effort.ts"
 import type { Guard } from "../guard.ts"
 import { createIssuer } from "../testing/issuer.ts"
 import { buildVectors } from "./build.ts"
@@ -50,7 +51,7 @@ async function questionOf(name: string, situation: Situation): Promise<Question 
 const decisive = (part: Explained): readonly Explained[] =>
   part.of.length === 0 ? [part] : part.of.filter(({ isDecisive }) => isDecisive).flatMap(decisive)
 
-test("an explanation of a golden case states the decision and one decisive check", async () => {
+test.runIf(isLong)("an explanation of a golden case states the decision and one decisive check", async () => {
   let explained = 0
   for (const { requirement: name, situation, expected } of buildVectors().cases) {
     const question = await questionOf(name, situations[situation] ?? {})

@@ -1,6 +1,6 @@
 import fc from "fast-check"
 import { describe, expect, test } from "vitest"
-import { effort } from "../../../test/support/effort.ts"
+import { effort, isLong } from "../../../test/support/effort.ts"
 import type { SigningKeyRecord } from "./ports.ts"
 import { type FreshKey, isPublished, planCompromise, planRotation } from "./rotation.ts"
 
@@ -107,7 +107,7 @@ describe("a key is compromised", () => {
   })
 })
 
-test("the invariants of the key set hold for random sequences of events", () => {
+test.runIf(isLong)("the invariants of the key set hold for random sequences of events", () => {
   const step = fc.record({
     waitMs: fc.oneof(fc.nat(2 * hour), fc.nat(2 * day), fc.nat(40 * day)),
     compromise: fc.option(fc.nat(5), { freq: 3 }),

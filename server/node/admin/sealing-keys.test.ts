@@ -13,51 +13,54 @@ import { all, idOf, newKey, oldKey, otherKey, rotated, rows, startWorld } from "
 vi.setConfig({ testTimeout: 120_000 })
 
 describeOnPostgres("a rotation of the sealing key", () => {
-  test("succeeds with every configuration of servers during its steps, and the audit log stays valid", async () => {
-    const world = await startWorld()
-    expect(await world.verify(oldKey)).toEqual([])
+  test.runIf(isLong)(
+    "succeeds with every configuration of servers during its steps, and the audit log stays valid",
+    async () => {
+      const world = await startWorld()
+      expect(await world.verify(oldKey)).toEqual([])
 
-    // During the first restart one server has the new key and one does not.
-    const both = await world.start(oldKey, newKey)
-    await both.write("two")
-    await world.first.write("three")
-    for (const server of [world.first, both]) {
-      for (const name of ["one", "two", "three"]) expect(await server.reads(name)).toEqual(all(name))
-    }
-    await expect(world.command("rotate", oldKey, newKey)).rejects.toThrow("1 running servers do not have the new key")
-    await world.first.close()
+      // During the first restart one server has the new key and one does not.
+      const both = await world.start(oldKey, newKey)
+      await both.write("two")
+      await world.first.write("three")
+      for (const server of [world.first, both]) {
+        for (const name of ["one", "two", "three"]) expect(await server.reads(name)).toEqual(all(name))
+      }
+      await expect(world.command("rotate", oldKey, newKey)).rejects.toThrow("1 running servers do not have the new key")
+      await world.first.close()
 
-    const second = await world.start(oldKey, newKey)
-    const [said] = await Promise.all([world.command("rotate", oldKey, newKey), second.write("four")])
-    expect(said.json).toMatchObject({ to: second.opened.sealing.heldIds[1] })
-    expect(second.opened.sealing.sealsWith()).toBe(second.opened.sealing.heldIds[1])
-    await both.checkpoint()
-    expect(await world.verify(oldKey, newKey)).toEqual([])
+      const second = await world.start(oldKey, newKey)
+      const [said] = await Promise.all([world.command("rotate", oldKey, newKey), second.write("four")])
+      expect(said.json).toMatchObject({ to: second.opened.sealing.heldIds[1] })
+      expect(second.opened.sealing.sealsWith()).toBe(second.opened.sealing.heldIds[1])
+      await both.checkpoint()
+      expect(await world.verify(oldKey, newKey)).toEqual([])
 
-    // During the second restart one server has only the new key.
-    const only = await world.start(newKey)
-    await only.write("five")
-    await both.write("six")
-    for (const server of [both, only]) {
-      for (const name of ["one", "four", "five", "six"]) expect(await server.reads(name)).toEqual(all(name))
-    }
-    expect(await world.verify(newKey)).toEqual([])
-    await expect(world.command("finish", newKey)).rejects.toThrow("2 running servers still use the previous key")
-    await both.close()
-    await second.close()
+      // During the second restart one server has only the new key.
+      const only = await world.start(newKey)
+      await only.write("five")
+      await both.write("six")
+      for (const server of [both, only]) {
+        for (const name of ["one", "four", "five", "six"]) expect(await server.reads(name)).toEqual(all(name))
+      }
+      expect(await world.verify(newKey)).toEqual([])
+      await expect(world.command("finish", newKey)).rejects.toThrow("2 running servers still use the previous key")
+      await both.close()
+      await second.close()
 
-    await world.command("finish", newKey)
-    await only.write("seven")
-    await only.checkpoint()
-    expect(await only.reads("one")).toEqual(all("one"))
-    expect(await world.verify(newKey)).toEqual([])
-    expect((await world.command("list", newKey)).json).toEqual(
-      expect.objectContaining({ underAnotherKey: 0, unopened: {} }),
-    )
-    for (const server of [both, second, only]) expect(server.faults).toEqual([])
-  })
+      await world.command("finish", newKey)
+      await only.write("seven")
+      await only.checkpoint()
+      expect(await only.reads("one")).toEqual(all("one"))
+      expect(await world.verify(newKey)).toEqual([])
+      expect((await world.command("list", newKey)).json).toEqual(
+        expect.objectContaining({ underAnotherKey: 0, unopened: {} }),
+      )
+      for (const server of [both, second, only]) expect(server.faults).toEqual([])
+    },
+  )
 
-  test("re-seals values of a transaction that sealed before it and commits after it", async () => {
+  test.runIf(isLong)("re-seals values of a transaction that sealed before it and commits after it", async () => {
     const world = await startWorld()
     await world.first.close()
     const both = await world.start(oldKey, newKey)
@@ -163,7 +166,7 @@ describeOnPostgres("a rotation of the sealing key", () => {
     for (const name of ["one", "row-0", "row-4"]) expect(await only.reads(name)).toEqual(all(name))
   })
 
-  test("retires the old key: it neither seals nor opens, and no process starts with it", async () => {
+  test.runIf(isLong)("retires the old key: it neither seals nor opens, and no process starts with it", async () => {
     const world = await startWorld()
     const before = await world.open(oldKey)
     const after = await rotated(world)
@@ -192,7 +195,7 @@ describeOnPostgres("a rotation of the sealing key", () => {
     expect(await world.verify(newKey)).toEqual([])
   })
 
-  test("stops a returning server with the old key at its next tick", async () => {
+  test.runIf(isLong)("stops a returning server with the old key at its next tick", async () => {
     const world = await startWorld()
     const away = await world.open(oldKey)
     await rotated(world)

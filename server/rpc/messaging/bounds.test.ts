@@ -6,6 +6,7 @@ import { maxBytes, maxCount } from "@signet/kernel/messaging/limits"
 import { ErrorInfoSchema } from "@signet/proto/google/rpc/error_details"
 import { LimitExceededSchema } from "@signet/proto/messaging/v1/conflict"
 import { afterAll, beforeAll, expect, test } from "vitest"
+import { isLong } from "../../../test/support/effort.ts"
 import { newClaimId } from "../../../test/support/messaging/committing.ts"
 import type { TestDevice } from "../../../test/support/messaging/device.ts"
 import { randomBytes } from "../../../test/support/messaging/device-parts.ts"
@@ -118,23 +119,26 @@ async function copiesOf(conversationId: string, count: number): Promise<Conversa
   return ids
 }
 
-test("a device with very many conversations gets hints of each, and is removed from each after its revocation", async () => {
-  const erin = await world.newDevice()
-  const room = await alice.createGroup([erin.userId])
-  const ids = await copiesOf(room.id, 201)
-  const device = there(await world.deps.store.devices.find(there(parseId("dev", erin.id))))
-  const heard = await memberUsersOf(world.deps, device, null)
-  expect([...heard.keys()].toSorted()).toEqual([room.id, ...ids].toSorted())
+test.runIf(isLong)(
+  "a device with very many conversations gets hints of each, and is removed from each after its revocation",
+  async () => {
+    const erin = await world.newDevice()
+    const room = await alice.createGroup([erin.userId])
+    const ids = await copiesOf(room.id, 201)
+    const device = there(await world.deps.store.devices.find(there(parseId("dev", erin.id))))
+    const heard = await memberUsersOf(world.deps, device, null)
+    expect([...heard.keys()].toSorted()).toEqual([room.id, ...ids].toSorted())
 
-  await erin.calls.devices.revokeDevice({ deviceId: erin.id })
-  const due = async () => (await world.deps.store.devices.dueEffects(100)).map(({ deviceId }) => deviceId)
-  // The call itself issues the first directives only.
-  expect(await due()).toContain(device.id)
-  await carryOutRevocations(world.deps)
-  expect(await due()).not.toContain(device.id)
-  const removed = "select id from conversation where jsonb_array_length(directives) = 1 and id = any($1)"
-  expect(await run(world.store.db, removed, [ids])).toHaveLength(ids.length)
-})
+    await erin.calls.devices.revokeDevice({ deviceId: erin.id })
+    const due = async () => (await world.deps.store.devices.dueEffects(100)).map(({ deviceId }) => deviceId)
+    // The call itself issues the first directives only.
+    expect(await due()).toContain(device.id)
+    await carryOutRevocations(world.deps)
+    expect(await due()).not.toContain(device.id)
+    const removed = "select id from conversation where jsonb_array_length(directives) = 1 and id = any($1)"
+    expect(await run(world.store.db, removed, [ids])).toHaveLength(ids.length)
+  },
+)
 
 test("a user blocks no more than the limit of others", async () => {
   const dave = await world.newDevice({ packages: 0 })
@@ -151,7 +155,7 @@ test("a user blocks no more than the limit of others", async () => {
   ])
 })
 
-test("a user cannot exceed the limit of conversations", async () => {
+test.runIf(isLong)("a user cannot exceed the limit of conversations", async () => {
   const carol = await world.newDevice({ packages: 1 })
   const create = () =>
     carol.calls.conversations.createConversation({

@@ -5,7 +5,7 @@ import { maxBytes, maxCount } from "@signet/kernel/messaging/limits"
 import type { AppendOutcome, MessagingStore } from "@signet/kernel/messaging/ports"
 import type { Conversation, MessagingDevice } from "@signet/kernel/messaging/records"
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest"
-import { effort } from "../../../test/support/effort.ts"
+import { effort, isLong } from "../../../test/support/effort.ts"
 import { appendSuite } from "../../../test/support/messaging-store/append.ts"
 import { attachmentSuite, newAttachment } from "../../../test/support/messaging-store/attachments.ts"
 import { conversationSuite } from "../../../test/support/messaging-store/conversations.ts"
@@ -329,7 +329,7 @@ describe("creation over several objects", () => {
     expect((await create(newConversation([other.userId, one.userId]), creatorOf(other.id))).is).toBe("created")
   })
 
-  test("costs a listing few calls, however many conversations there are", async () => {
+  test.runIf(isLong)("costs a listing few calls, however many conversations there are", async () => {
     const many = effort(70, 300, 300)
     const made: string[] = []
     const next = times(many, () => newConversation([one.userId])).values()

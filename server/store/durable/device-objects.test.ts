@@ -8,6 +8,7 @@ import { pushLimits } from "@signet/kernel/messaging/push"
 import type { KeyPackageRecord, MessagingDevice, WelcomeRecord } from "@signet/kernel/messaging/records"
 import { nowMs, place } from "@signet/kernel/messaging/testing/records"
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
+import { isLong } from "../../../test/support/effort.ts"
 import { keyPackageSuite } from "../../../test/support/messaging-store/key-packages.ts"
 import { claimRaceSuite } from "../../../test/support/messaging-store/races.ts"
 import {
@@ -56,7 +57,7 @@ describe("key packages in objects", () => keyPackageSuite(() => store))
 describe("claims in objects, at once", () => claimRaceSuite(() => store))
 
 describe("a claim", () => {
-  test("takes the packages that the kernel would choose, until none is left", async () => {
+  test.runIf(isLong)("takes the packages that the kernel would choose, until none is left", async () => {
     const [requester, target] = await devicesOf(2)
     const pool = times(16, (i) =>
       newKeyPackage(target, {
@@ -85,7 +86,7 @@ describe("a claim", () => {
   const isOfUse = (one: KeyPackageRecord) =>
     !one.isLastResort && one.notBeforeMs <= nowMs && one.notAfterMs > nowMs + lifetimeMs.keyPackageReserve
 
-  test("that was interrupted at any step is finished by the retry, with the same packages", async () => {
+  test.runIf(isLong)("that was interrupted at any step is finished by the retry, with the same packages", async () => {
     const [requester, ...targets] = await devicesOf(4)
     for (const one of targets)
       await store.keyPackages.upload(
@@ -177,7 +178,7 @@ describe("a claim", () => {
     expect(await near(nowMs + 2 * day)).toBe(true)
   })
 
-  test("expires with its packages, while init keys are permanent", async () => {
+  test.runIf(isLong)("expires with its packages, while init keys are permanent", async () => {
     const [requester, target] = await devicesOf(2)
     const [one, other] = [newKeyPackage(target), newKeyPackage(target)]
     await store.keyPackages.upload([one, other], nowMs)

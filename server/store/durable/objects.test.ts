@@ -5,6 +5,7 @@ import type { MessagingStore } from "@signet/kernel/messaging/ports"
 import type { MessagingDevice } from "@signet/kernel/messaging/records"
 import { nowMs, place } from "@signet/kernel/messaging/testing/records"
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
+import { isLong } from "../../../test/support/effort.ts"
 import { archiveSuite } from "../../../test/support/messaging-store/archives.ts"
 import { blockSuite } from "../../../test/support/messaging-store/blocks.ts"
 import { deviceSuite } from "../../../test/support/messaging-store/devices.ts"
@@ -67,7 +68,7 @@ describe("an object", () => {
     expect(await probe(name).rowsOf("select * from outbox")).toEqual([])
   })
 
-  test("delivers failed entries by its alarm, in order, also after it lost its memory", async () => {
+  test.runIf(isLong)("delivers failed entries by its alarm, in order, also after it lost its memory", async () => {
     const [lane, other, name, lost] = [freshId("dev"), freshId("dev"), freshId("dev"), freshId("dev")]
     await objects.world({ faults: 2 })
     await probe(name).send([entry(lane, 1), entry(lane, 2)], true)
@@ -88,7 +89,7 @@ describe("an object", () => {
     expect((await delivered(lane)).map(({ body }) => body)).toEqual(["behind it"])
   })
 
-  test("keeps an entry that is rejected temporarily, and delivers it later", async () => {
+  test.runIf(isLong)("keeps an entry that is rejected temporarily, and delivers it later", async () => {
     const [lane, name] = [freshId("dev"), freshId("dev")]
     await objects.world({ refused: [lane] })
     await probe(name).send([entry(lane, "first")], true)
@@ -116,7 +117,7 @@ describe("an object", () => {
     expect(await probe(name).blank()).toBe(true)
   })
 
-  test("migrates when it wakes, and refuses older code", async () => {
+  test.runIf(isLong)("migrates when it wakes, and refuses older code", async () => {
     const name = freshId("dev")
     await probe(name).rowsOf("insert into kept (text) values ('old')")
     const kept = await device()

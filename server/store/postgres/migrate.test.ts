@@ -225,7 +225,7 @@ describeOnPostgres("migrations from several processes", () => {
     await close()
   })
 
-  test("of four concurrent processes, one migrates an empty database, and all succeed", async () => {
+  test.runIf(isLong)("of four concurrent processes, one migrates an empty database, and all succeed", async () => {
     const database = await createTestDatabase({ migrated: false })
     const programs = Array.from({ length: 4 }, () => openPostgres(database.url, { maxConnections: 2 }))
     const applied = await Promise.all(programs.map(({ db }) => migrate(db)))

@@ -5,6 +5,7 @@ import { processPublicMessage } from "ts-mls/processMessages.js"
 import type { Proposal } from "ts-mls/proposal.js"
 import { emptyPskIndex } from "ts-mls/pskIndex.js"
 import { expect, test } from "vitest"
+import { isLong } from "../../../../test/support/effort.ts"
 import { makeNodeSuite } from "../../../node/crypto/suite.ts"
 import { utf8 } from "../crypto/bytes.ts"
 import { type CommitChange, uncheckedEngine } from "../mls.ts"
@@ -91,7 +92,7 @@ async function unmergedLeaves(newSeat: (name: string) => Promise<Seat>, last: Se
   for (const by of room.seats.keys()) await room.say(by, `I am ${by}`)
 }
 
-test("E3: the bare engine's join refuses a valid tree that ours accepts", async () => {
+test.runIf(isLong)("E3: the bare engine's join refuses a valid tree that ours accepts", async () => {
   const ours = (name: string) => ourSeat(suite, name)
   await expect(unmergedLeaves(bareSeat, await bareSeat("F"))).rejects.toThrow("unmerged_leaves")
   await unmergedLeaves(bareSeat, await ours("F"))

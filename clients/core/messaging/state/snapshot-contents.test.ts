@@ -12,6 +12,7 @@ import { createProposal } from "ts-mls/createMessage.js"
 import { encodeMlsMessage } from "ts-mls/message.js"
 import type { Proposal } from "ts-mls/proposal.js"
 import { expect, test } from "vitest"
+import { isLong } from "../../../../test/support/effort.ts"
 import { makeNodeSuite } from "../../../node/crypto/suite.ts"
 import { utf8 } from "../crypto/bytes.ts"
 import { opened } from "../engine/state.ts"
@@ -116,19 +117,22 @@ test("a snapshot has every field of the specification, with the engine's values"
   expect(contains(bytes, b.identity.key)).toBe(false)
 })
 
-test("a staged own update is stored, and another process applies it, or the commit that was accepted instead", async () => {
-  for (const isFirst of [true, false]) {
-    const { A: a, B: b } = await groupOf("A", "B", "C")
-    const made = await b.engine.update(b.current(), { aad })
-    const staged = stored(b, made)
-    const others = isFirst ? undefined : await a.update()
-    if (isFirst) await a.process(made.commit)
-    const log = [commit(others?.commit ?? made.commit), message(await a.encrypt("after it"))]
-    const { read, said, authenticator } = await elsewhere(b, log, staged)
-    expect({ read, authenticator }).toEqual({ read: ["after it"], authenticator: a.authenticator() })
-    expect(await a.decrypt(new Uint8Array(Buffer.from(said, "base64")))).toMatchObject({ sender: "B" })
-  }
-})
+test.runIf(isLong)(
+  "a staged own update is stored, and another process applies it, or the commit that was accepted instead",
+  async () => {
+    for (const isFirst of [true, false]) {
+      const { A: a, B: b } = await groupOf("A", "B", "C")
+      const made = await b.engine.update(b.current(), { aad })
+      const staged = stored(b, made)
+      const others = isFirst ? undefined : await a.update()
+      if (isFirst) await a.process(made.commit)
+      const log = [commit(others?.commit ?? made.commit), message(await a.encrypt("after it"))]
+      const { read, said, authenticator } = await elsewhere(b, log, staged)
+      expect({ read, authenticator }).toEqual({ read: ["after it"], authenticator: a.authenticator() })
+      expect(await a.decrypt(new Uint8Array(Buffer.from(said, "base64")))).toMatchObject({ sender: "B" })
+    }
+  },
+)
 
 test.each<["add" | "remove"]>([["add"], ["remove"]])("a staged own %s is applied by another process", async (does) => {
   const { A: a, B: b } = await groupOf("A", "B", "C")
@@ -152,24 +156,27 @@ const psk = (external: boolean): Proposal => {
   return { proposalType: "psk", psk: { preSharedKeyId } }
 }
 
-test("a proposal outside a commit is refused and not stored, and the next commit is applied", async () => {
-  const bare = await bareSeat("A")
-  const [b, c] = [await ourSeat(suite, "B"), await ourSeat(suite, "C")]
-  const room = await openRoom(bare, groupId)
-  await room.add("A", [b, c])
-  const before = snapshotBytes(b)
-  if (bare.state === undefined) throw new Error("no state")
-  for (const proposal of [removal, psk(true)]) {
-    const made = await createProposal(bare.state, true, proposal, await bareSuite())
-    const reason = await refusal(b.engine.process(b.current(), encodeMlsMessage(made.message), () => "accept"))
-    expect(reason).toMatch(/^MLS_/)
-    expect(snapshotBytes(b)).toEqual(before)
-  }
-  const { commit: removed } = await bare.remove(["C"])
-  const log = [commit(removed), message(await bare.encrypt("after it"))]
-  const { read, authenticator } = await elsewhere(b, log)
-  expect({ read, authenticator }).toEqual({ read: ["after it"], authenticator: bare.authenticator() })
-})
+test.runIf(isLong)(
+  "a proposal outside a commit is refused and not stored, and the next commit is applied",
+  async () => {
+    const bare = await bareSeat("A")
+    const [b, c] = [await ourSeat(suite, "B"), await ourSeat(suite, "C")]
+    const room = await openRoom(bare, groupId)
+    await room.add("A", [b, c])
+    const before = snapshotBytes(b)
+    if (bare.state === undefined) throw new Error("no state")
+    for (const proposal of [removal, psk(true)]) {
+      const made = await createProposal(bare.state, true, proposal, await bareSuite())
+      const reason = await refusal(b.engine.process(b.current(), encodeMlsMessage(made.message), () => "accept"))
+      expect(reason).toMatch(/^MLS_/)
+      expect(snapshotBytes(b)).toEqual(before)
+    }
+    const { commit: removed } = await bare.remove(["C"])
+    const log = [commit(removed), message(await bare.encrypt("after it"))]
+    const { read, authenticator } = await elsewhere(b, log)
+    expect({ read, authenticator }).toEqual({ read: ["after it"], authenticator: bare.authenticator() })
+  },
+)
 
 test.each([
   ["an external", true],

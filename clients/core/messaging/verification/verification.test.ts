@@ -11,6 +11,7 @@ import {
 import { DeviceStatus } from "@signet/proto/credential/v1/device_list"
 import { expect, test } from "vitest"
 import * as world from "../../../../proto/canonical/testing/world.ts"
+import { isLong } from "../../../../test/support/effort.ts"
 import type { Context } from "../context.ts"
 import { writeDeviceRows } from "../device/device-rows.ts"
 import { idOf } from "../ids.ts"
@@ -126,7 +127,7 @@ test("a verification shows its time, its method and its devices", async () => {
   expect(await verification(one.context).of(theirs)).toMatchObject({ status: "changed", comparedBy: "number" })
 })
 
-test("the own QR code and malformed codes are refused", async () => {
+test.runIf(isLong)("the own QR code and malformed codes are refused", async () => {
   const { context } = await device()
   await expect(verification(context).qrCode(own)).rejects.toThrow(RangeError)
   await expect(verification(context).scan(own, "x")).rejects.toThrow(RangeError)
@@ -186,7 +187,7 @@ test("only the lists of verified users are read again", async () => {
   expect(asked).toBeGreaterThan(0)
 })
 
-test("the next comparison includes keys that were added since", async () => {
+test.runIf(isLong)("the next comparison includes keys that were added since", async () => {
   const one = await device()
   await compare(one)
   const key = { userId: theirs, deviceId: idOf("dev", world.id(0x68)), key: bytes32(2), seenAtMs: 1n }
@@ -195,7 +196,7 @@ test("the next comparison includes keys that were added since", async () => {
   expect(await compare(one)).toMatchObject({ status: "verified" })
 })
 
-test("a member device that no list names prevents a comparison", async () => {
+test.runIf(isLong)("a member device that no list names prevents a comparison", async () => {
   const one = await device()
   const ghost = await signedIdentity({ deviceId: world.id(0x68) })
   await conversation(one, {}, ghost)
@@ -256,15 +257,18 @@ test("a backup has every user whose keys were compared, also one that an earlier
   ])
 })
 
-test("a comparison confirms the resets of the direct conversation with that user, and of no other", async () => {
-  const [with_, without] = [await device(), await device()]
-  const asked = { isDirect: true, asksConfirmation: true }
-  const id = await conversation(with_, { ...asked, directUserIds: [own, theirs] })
-  await conversation(without, { ...asked, directUserIds: [own, idOf("prn", world.id(0x5a))] })
-  for (const one of [with_, without]) await compare(one)
-  const asks = async ({ context }: typeof with_) => (await context.conversation(id).stored()).record?.asksConfirmation
-  expect([await asks(with_), await asks(without)]).toEqual([false, true])
-})
+test.runIf(isLong)(
+  "a comparison confirms the resets of the direct conversation with that user, and of no other",
+  async () => {
+    const [with_, without] = [await device(), await device()]
+    const asked = { isDirect: true, asksConfirmation: true }
+    const id = await conversation(with_, { ...asked, directUserIds: [own, theirs] })
+    await conversation(without, { ...asked, directUserIds: [own, idOf("prn", world.id(0x5a))] })
+    for (const one of [with_, without]) await compare(one)
+    const asks = async ({ context }: typeof with_) => (await context.conversation(id).stored()).record?.asksConfirmation
+    expect([await asks(with_), await asks(without)]).toEqual([false, true])
+  },
+)
 
 test("the members of a group share a group code", async () => {
   const one = await device()

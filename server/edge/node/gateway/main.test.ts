@@ -6,6 +6,7 @@ import { createClient } from "@connectrpc/connect"
 import { createGrpcTransport } from "@connectrpc/connect-node"
 import { Health, HealthCheckResponse_ServingStatus as Status } from "@signet/proto/grpc/health/v1/health"
 import { afterEach, expect, test } from "vitest"
+import { isLong } from "../../../../test/support/effort.ts"
 import { startTransports } from "../../../node/testing/transport-server.ts"
 import { settingsOf } from "./config.ts"
 
@@ -21,7 +22,7 @@ function start(...args: string[]): ChildProcess {
   return child
 }
 
-test("prints its address, carries gRPC, and stops on a signal", async () => {
+test.runIf(isLong)("prints its address, carries gRPC, and stops on a signal", async () => {
   const server = await startTransports()
   const child = start("--to", server.url, "--listen", "0")
   const [line] = await once(child.stdout ?? fail(), "data")

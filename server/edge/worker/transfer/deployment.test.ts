@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs"
 import { join } from "node:path"
 import { expect, test } from "vitest"
+import { isLong } from "../../../../test/support/effort.ts"
 import { buckets, compatibility, keyValueNamespaces, objects } from "../../node/bindings.ts"
 import { buildWorker, maxGzipBytes, transferEntry, transferFile } from "../../node/build.ts"
 
@@ -35,7 +36,7 @@ test("the transfer Worker is bound to the first Worker's objects, keys and bucke
   expect(join(folder, deployed.main)).toBe(transferFile)
 })
 
-test("the transfer Worker is small, and the first Worker does not contain its service", async () => {
+test.runIf(isLong)("the transfer Worker is small, and the first Worker does not contain its service", async () => {
   const [own, main] = await Promise.all([buildWorker(transferEntry), buildWorker()])
   expect(own.gzipBytes).toBeLessThanOrEqual(maxGzipBytes)
   expect(Object.keys(own.parts)).toContain("server/rpc/transfer/transfer-service.ts")

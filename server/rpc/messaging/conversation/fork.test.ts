@@ -51,7 +51,7 @@ test.runIf(isLong)("the other members rejoin a device that reported a fork and d
   expect(tagOf(bob.room(room.id))).toBe(tagOf(room))
 })
 
-test("a report beside one of a revoked device is stored, and its own device rejoins", async () => {
+test.runIf(isLong)("a report beside one of a revoked device is stored, and its own device rejoins", async () => {
   const [alice, bob] = [await world.newDevice(), await world.newDevice()]
   const [carol, dave] = [await world.newDevice(), await world.newDevice()]
   const room = await alice.createGroup([bob.userId, carol.userId, dave.userId])
@@ -88,7 +88,7 @@ test.runIf(isLong)("a device that was revoked after its report is removed, and t
   await alice.send(room, "going on")
 })
 
-test("a report without a quarantine issues no directive", async () => {
+test.runIf(isLong)("a report without a quarantine issues no directive", async () => {
   const [alice, ...others] = await Promise.all(Array.from({ length: 4 }, () => world.newDevice()))
   const [bob] = others
   if (alice === undefined || bob === undefined) return expect.fail("nobody")

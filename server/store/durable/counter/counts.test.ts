@@ -7,7 +7,7 @@ import type { LimitCounts } from "@signet/kernel/limits/ports"
 import fc from "fast-check"
 import { Miniflare } from "miniflare"
 import { afterAll, beforeAll, expect, test } from "vitest"
-import { effort } from "../../../../test/support/effort.ts"
+import { effort, isLong } from "../../../../test/support/effort.ts"
 import { buildWorker } from "../../../edge/node/build.ts"
 import { fromText, toText } from "../plain.ts"
 import { createCounts } from "./counts.ts"
@@ -63,7 +63,7 @@ test("equal the kernel's bucket for every window and time", async () => {
   )
 })
 
-test("of failures equal the kernel's lockout", async () => {
+test.runIf(isLong)("of failures equal the kernel's lockout", async () => {
   const policies = fc.record({
     failures: fc.integer({ min: 1, max: 3 }),
     seconds: fc.integer({ min: 1, max: 60 }),
@@ -121,7 +121,7 @@ test("a failed count refuses the call", async () => {
   ).rejects.toMatchObject(refused)
 })
 
-test("a lock that was prolonged outlives the object's first alarm", async () => {
+test.runIf(isLong)("a lock that was prolonged outlives the object's first alarm", async () => {
   const [key, marker] = [newKey(), newKey()]
   const nowMs = Date.now()
   const window = { limit: 1, seconds: 1 }

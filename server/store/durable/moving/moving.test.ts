@@ -6,7 +6,7 @@ import type { PlaceMoves, StoredRecord, TransferStep } from "@signet/kernel/mess
 import type { MessagingStore } from "@signet/kernel/messaging/ports"
 import type { Place } from "@signet/kernel/messaging/records"
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest"
-import { effort } from "../../../../test/support/effort.ts"
+import { effort, isLong } from "../../../../test/support/effort.ts"
 import { fillPlace, tenantAt } from "../../../../test/support/messaging-store/full-place.ts"
 import { attemptsOn, held, newAttachment } from "../../../../test/support/messaging-store/moving.ts"
 import { openTestStore, storyStore, type TestStore } from "../../../../test/support/postgres.ts"
@@ -141,28 +141,31 @@ test.skipIf(isShort)(
   60_000,
 )
 
-test("objects of a held place refuse every write, answer every read, and record no attendance", async () => {
-  const place = newPlace()
-  const full = await fillPlace(store, place)
-  const transferId = random(16)
-  await step(moving, place, transferId, "HOLD")
-  const before = await exported(moving, place, transferId)
-  for (const [name, { isWrite, run }] of attemptsOn(store, full)) {
-    if (isWrite) await expect(run(), name).rejects.toMatchObject(held)
-    else
-      await expect(
-        run().then(() => "answered"),
-        name,
-      ).resolves.toBe("answered")
-  }
-  expect(sorted(await exported(moving, place, transferId))).toEqual(sorted(before))
-  for (const _ of [1, 2]) {
-    expect(await step(moving, place, transferId, "ABORT")).toMatchObject({ state: "OPEN", transferId: null })
-  }
-  await expect(step(moving, place, transferId, "FINISH")).rejects.toMatchObject({ reason: "STATE_CONFLICT" })
-  const sent = await store.conversations.append(newMessage(full.group, full.ana), signReceipt, nowMs + 9, [])
-  expect(sent.is).toBe("appended")
-})
+test.runIf(isLong)(
+  "objects of a held place refuse every write, answer every read, and record no attendance",
+  async () => {
+    const place = newPlace()
+    const full = await fillPlace(store, place)
+    const transferId = random(16)
+    await step(moving, place, transferId, "HOLD")
+    const before = await exported(moving, place, transferId)
+    for (const [name, { isWrite, run }] of attemptsOn(store, full)) {
+      if (isWrite) await expect(run(), name).rejects.toMatchObject(held)
+      else
+        await expect(
+          run().then(() => "answered"),
+          name,
+        ).resolves.toBe("answered")
+    }
+    expect(sorted(await exported(moving, place, transferId))).toEqual(sorted(before))
+    for (const _ of [1, 2]) {
+      expect(await step(moving, place, transferId, "ABORT")).toMatchObject({ state: "OPEN", transferId: null })
+    }
+    await expect(step(moving, place, transferId, "FINISH")).rejects.toMatchObject({ reason: "STATE_CONFLICT" })
+    const sent = await store.conversations.append(newMessage(full.group, full.ana), signReceipt, nowMs + 9, [])
+    expect(sent.is).toBe("appended")
+  },
+)
 
 test.skipIf(isShort)(
   "a write during a hold completes before it or is refused, so the export is complete",
@@ -198,7 +201,7 @@ test.skipIf(isShort)(
   60_000,
 )
 
-test("a notice of a hold that arrives after its abort changes no object", async () => {
+test.runIf(isLong)("a notice of a hold that arrives after its abort changes no object", async () => {
   const place = newPlace()
   const full = await fillPlace(store, place)
   const [reached, released] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
@@ -319,7 +322,7 @@ describe.skipIf(isShort)("an administrator who moves their own place", () => {
   })
 })
 
-test("attachments are found in their own place only", async () => {
+test.runIf(isLong)("attachments are found in their own place only", async () => {
   const victims = newPlace()
   const { whole, begunFile } = await fillPlace(store, victims)
   const ids = [whole.id, begunFile.id]
@@ -329,7 +332,7 @@ test("attachments are found in their own place only", async () => {
   for (const place of others) expect(await foundIn(place)).toEqual([])
 })
 
-test("a place is not erased while its objects have undelivered audit events", async () => {
+test.runIf(isLong)("a place is not erased while its objects have undelivered audit events", async () => {
   const place = newPlace()
   const { group, ana, whole, begunFile } = await fillPlace(store, place)
   onTestFinished(async () => void (await objects.world({ faults: 0 })))

@@ -1,5 +1,6 @@
 import { sql } from "kysely"
 import { afterAll, beforeAll, expect, test, vi } from "vitest"
+import { isLong } from "../../../../test/support/effort.ts"
 import { openTestStore, type TestStore } from "../../../../test/support/postgres.ts"
 import { startHousekeeping } from "./housekeeping.ts"
 
@@ -25,32 +26,35 @@ async function readAfterRound() {
   return read()
 }
 
-test("vacuums and checkpoints at the start, checkpoints every 15 minutes, vacuums once a day", async () => {
-  vi.useFakeTimers({ toFake: ["setInterval", "clearInterval", "performance"] })
-  const before = await read()
-  const stop = startHousekeeping(opened.db, fail)
-  const started = await readAfterRound()
-  expect(before?.vacuumed).toBeNull()
-  expect(started?.vacuumed).not.toBeNull()
-  expect(started?.checkpoint).not.toBe(before?.checkpoint)
+test.runIf(isLong)(
+  "vacuums and checkpoints at the start, checkpoints every 15 minutes, vacuums once a day",
+  async () => {
+    vi.useFakeTimers({ toFake: ["setInterval", "clearInterval", "performance"] })
+    const before = await read()
+    const stop = startHousekeeping(opened.db, fail)
+    const started = await readAfterRound()
+    expect(before?.vacuumed).toBeNull()
+    expect(started?.vacuumed).not.toBeNull()
+    expect(started?.checkpoint).not.toBe(before?.checkpoint)
 
-  vi.advanceTimersByTime(15 * minutes)
-  const later = await readAfterRound()
-  expect(later?.checkpoint).not.toBe(started?.checkpoint)
-  expect(later?.vacuumed).toEqual(started?.vacuumed)
-
-  for (let quarter = 0; quarter < 4 * 24; quarter++) {
     vi.advanceTimersByTime(15 * minutes)
-    await readAfterRound()
-  }
-  const nextDay = await readAfterRound()
-  expect(nextDay?.vacuumed?.getTime()).toBeGreaterThan(started?.vacuumed?.getTime() ?? 0)
+    const later = await readAfterRound()
+    expect(later?.checkpoint).not.toBe(started?.checkpoint)
+    expect(later?.vacuumed).toEqual(started?.vacuumed)
 
-  await stop()
-  const stopped = await read()
-  vi.advanceTimersByTime(60 * minutes)
-  expect(await read()).toEqual(stopped)
-})
+    for (let quarter = 0; quarter < 4 * 24; quarter++) {
+      vi.advanceTimersByTime(15 * minutes)
+      await readAfterRound()
+    }
+    const nextDay = await readAfterRound()
+    expect(nextDay?.vacuumed?.getTime()).toBeGreaterThan(started?.vacuumed?.getTime() ?? 0)
+
+    await stop()
+    const stopped = await read()
+    vi.advanceTimersByTime(60 * minutes)
+    expect(await read()).toEqual(stopped)
+  },
+)
 
 test("a failed round is reported, and does not end the process", async () => {
   await opened.close()

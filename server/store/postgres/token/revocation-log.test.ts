@@ -4,7 +4,7 @@ import type { Revocation } from "@signet/kernel/machine/records"
 import type { LoggedRevocation } from "@signet/kernel/revocation/entry"
 import { longestContextMs } from "@signet/kernel/token/context-claims"
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest"
-import { effort } from "../../../../test/support/effort.ts"
+import { effort, isLong } from "../../../../test/support/effort.ts"
 import {
   createTestDatabase,
   describeOnEachStore,
@@ -222,7 +222,7 @@ describeOnPostgres("the revocation log, written by many", () => {
       expect(await reader).toEqual(all)
     })
 
-    test("while the assigning process is killed, again and again", async () => {
+    test.runIf(isLong)("while the assigning process is killed, again and again", async () => {
       let isWritten = false
       let killed = 0
       const script = new URL("../testing/sequence-forever.ts", import.meta.url).pathname

@@ -10,6 +10,7 @@ import { protectPublicMessage } from "ts-mls/messageProtectionPublic.js"
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest"
 import { opened } from "../../../../../clients/core/messaging/engine/state.ts"
 import { testKit } from "../../../../../clients/core/messaging/testing/forge.ts"
+import { isLong } from "../../../../../test/support/effort.ts"
 import { proofHeader, proofOf } from "../../../../../test/support/messaging/calls.ts"
 import type { Append, StagedAppend } from "../../../../../test/support/messaging/committing.ts"
 import type { TestDevice } from "../../../../../test/support/messaging/device.ts"
@@ -94,7 +95,7 @@ test("a device whose credential has expired is refused", async () => {
   expect(await appendNow(alice, request)).toBe("CREDENTIAL_REFUSED CRED_EXPIRED")
 })
 
-test("a renewed device commits with its old leaf, and then with its new one", async () => {
+test.runIf(isLong)("a renewed device commits with its old leaf, and then with its new one", async () => {
   const alice = await world.newDevice()
   const bob = await world.newDevice()
   const room = await alice.createGroup([bob.userId])
@@ -148,7 +149,7 @@ async function signedAgain({ staged, request }: StagedAppend, room: Room, seed: 
   }
 }
 
-test("a commit without a path is signed with its leaf's key, while the device has that key", async () => {
+test.runIf(isLong)("a commit without a path is signed with its leaf's key, while the device has that key", async () => {
   const [alice, bob] = [await world.newDevice(), await world.newDevice()]
   const [carol, dave] = [await world.newDevice(), await world.newDevice()]
   const { id } = await alice.createGroup([bob.userId])
@@ -226,7 +227,7 @@ test("a device that is revoked while it creates a conversation gets its directiv
   expect(await directedIn(bob, conversation.id)).toEqual([alice.id])
 })
 
-test("a device that is revoked while it resets a conversation gets its directive", async () => {
+test.runIf(isLong)("a device that is revoked while it resets a conversation gets its directive", async () => {
   const { alice, bob, id } = await stranded()
   const authorization = await alice.authorizeReset(id)
   const { conversation } = await alice.calls.conversations.getConversation({ conversationId: id })

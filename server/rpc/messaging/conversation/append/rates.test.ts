@@ -3,6 +3,7 @@ import { defaultLimits } from "@signet/kernel/limits/policy"
 import { createRefusalCache } from "@signet/kernel/limits/refusal-cache"
 import { ErrorInfoSchema } from "@signet/proto/google/rpc/error_details"
 import { afterAll, beforeAll, expect, test } from "vitest"
+import { isLong } from "../../../../../test/support/effort.ts"
 import { type MessagingWorld, openMessagingWorld } from "../../testing/world.ts"
 
 let world: MessagingWorld
@@ -21,7 +22,7 @@ async function reasonOf(call: Promise<unknown>): Promise<string> {
   }
 }
 
-test("invalid commits count against the sender's limit, not the conversation's", async () => {
+test.runIf(isLong)("invalid commits count against the sender's limit, not the conversation's", async () => {
   const alice = await world.newDevice()
   const bob = await world.newDevice()
   const room = await alice.createGroup([bob.userId])
@@ -42,17 +43,20 @@ test("invalid commits count against the sender's limit, not the conversation's",
   expect(await reasonOf(alice.append(await alice.stageUpdate(room)))).toBe("taken")
 })
 
-test("each user resets a conversation ten times a day at most, counted apart from the other user", async () => {
-  const [alice, bob] = [await world.newDevice(), await world.newDevice()]
-  const { id } = await alice.createDirect(bob.userId)
-  await bob.join()
-  // Neither could add the other.
-  for (const { calls } of [alice, bob]) await calls.conversations.requestRejoin({ conversationId: id })
-  for (const device of [alice, bob]) await device.upload(1, { isLastResort: true })
-  for (let n = 0; n < 10; n++) await bob.authorizeReset(id)
-  const before = await alice.calls.keyPackages.getInventory({})
-  expect(await reasonOf(bob.authorizeReset(id))).toBe("RATE_LIMITED")
-  expect(await alice.calls.keyPackages.getInventory({})).toEqual(before)
-  for (let n = 0; n < 10; n++) await alice.authorizeReset(id)
-  expect(await reasonOf(alice.authorizeReset(id))).toBe("RATE_LIMITED")
-})
+test.runIf(isLong)(
+  "each user resets a conversation ten times a day at most, counted apart from the other user",
+  async () => {
+    const [alice, bob] = [await world.newDevice(), await world.newDevice()]
+    const { id } = await alice.createDirect(bob.userId)
+    await bob.join()
+    // Neither could add the other.
+    for (const { calls } of [alice, bob]) await calls.conversations.requestRejoin({ conversationId: id })
+    for (const device of [alice, bob]) await device.upload(1, { isLastResort: true })
+    for (let n = 0; n < 10; n++) await bob.authorizeReset(id)
+    const before = await alice.calls.keyPackages.getInventory({})
+    expect(await reasonOf(bob.authorizeReset(id))).toBe("RATE_LIMITED")
+    expect(await alice.calls.keyPackages.getInventory({})).toEqual(before)
+    for (let n = 0; n < 10; n++) await alice.authorizeReset(id)
+    expect(await reasonOf(alice.authorizeReset(id))).toBe("RATE_LIMITED")
+  },
+)

@@ -1,6 +1,7 @@
 import { ConnectError } from "@connectrpc/connect"
 import { ErrorInfoSchema } from "@signet/proto/google/rpc/error_details"
 import { afterAll, beforeAll, expect, test } from "vitest"
+import { isLong } from "../../../../../test/support/effort.ts"
 import { newClaimId } from "../../../../../test/support/messaging/committing.ts"
 import { type MessagingWorld, openMessagingWorld } from "../../testing/world.ts"
 
@@ -20,7 +21,7 @@ async function reasonOf(call: Promise<unknown>): Promise<string> {
   }
 }
 
-test("a used key package cannot add its owner again", async () => {
+test.runIf(isLong)("a used key package cannot add its owner again", async () => {
   const alice = await world.newDevice()
   const bob = await world.newDevice()
   const carol = await world.newDevice()
@@ -35,7 +36,7 @@ test("a used key package cannot add its owner again", async () => {
   await carol.join()
 })
 
-test("a welcome to a leaf that was removed is void", async () => {
+test.runIf(isLong)("a welcome to a leaf that was removed is void", async () => {
   const alice = await world.newDevice()
   const bob = await world.newDevice()
   const room = await alice.createGroup([bob.userId])
@@ -51,7 +52,7 @@ test("a welcome to a leaf that was removed is void", async () => {
   await bob.join()
 })
 
-test("a last resort adds its owner again", async () => {
+test.runIf(isLong)("a last resort adds its owner again", async () => {
   const alice = await world.newDevice()
   const bob = await world.newDevice()
   const carol = await world.newDevice({ packages: 0 })

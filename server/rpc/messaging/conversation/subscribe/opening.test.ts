@@ -7,6 +7,7 @@ import { directive } from "@signet/kernel/messaging/testing/records"
 import type { Hint } from "@signet/kernel/messaging/wakeups"
 import { ConversationService } from "@signet/proto/messaging/v1/conversation_service"
 import { expect, test } from "vitest"
+import { isLong } from "../../../../../test/support/effort.ts"
 import type { SignedIn } from "../../../../../test/support/messaging/world.ts"
 import { claimsOf } from "../../../../../test/support/people.ts"
 import { describeOnPostgres, openTestStore } from "../../../../../test/support/postgres.ts"
@@ -34,7 +35,7 @@ function calledBy(device: MessagingDevice, session: SignedIn) {
 }
 
 describeOnPostgres("many streams", () => {
-  test("two hundred streams that open at once on a group of 250 are all answered", async () => {
+  test.runIf(isLong)("two hundred streams that open at once on a group of 250 are all answered", async () => {
     const store = await openTestStore("postgres")
     const world = await openMessagingWorld(store)
     try {

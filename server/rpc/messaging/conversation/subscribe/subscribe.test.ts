@@ -4,6 +4,7 @@ import { heartbeatMs } from "@signet/kernel/messaging/limits"
 import { ErrorInfoSchema } from "@signet/proto/google/rpc/error_details"
 import type { SubscribeResponse } from "@signet/proto/messaging/v1/conversation_service"
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest"
+import { isLong } from "../../../../../test/support/effort.ts"
 import type { TestDevice } from "../../../../../test/support/messaging/device.ts"
 import { randomBytes } from "../../../../../test/support/messaging/device-parts.ts"
 import { claimsOf } from "../../../../../test/support/people.ts"
@@ -216,7 +217,7 @@ test("a device has at most four open streams", async () => {
   for (const stream of [...streams, another]) stream.close()
 })
 
-test("a stalled reader delays no other, and its stream ends", async () => {
+test.runIf(isLong)("a stalled reader delays no other, and its stream ends", async () => {
   const { newDevice, advance, deps } = world
   const alice = await newDevice()
   const bob = await newDevice()

@@ -3,6 +3,7 @@ import type { AttachmentId } from "@signet/kernel/ids"
 import type { PlaceMoves, StoredRecord } from "@signet/kernel/messaging/moving"
 import { sql } from "kysely"
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
+import { isLong } from "../../../../../test/support/effort.ts"
 import { fillPlace, tenantAt } from "../../../../../test/support/messaging-store/full-place.ts"
 import { attemptsOn, held } from "../../../../../test/support/messaging-store/moving.ts"
 import { describeStory, noPostgres, openTestStore, type TestStore } from "../../../../../test/support/postgres.ts"
@@ -19,7 +20,7 @@ describeStory("moving a place", (kind) => {
   })
   afterAll(() => Promise.all([source.close(), target.close()]))
 
-  test("a place is exported in pages of any size, and the import is equal", async () => {
+  test.runIf(isLong)("a place is exported in pages of any size, and the import is equal", async () => {
     const place = tenantAt(newTenant())
     const full = await fillPlace(source.messaging, place)
     const other = await fillPlace(source.messaging, tenantAt(newTenant()))
@@ -73,7 +74,7 @@ describeStory("moving a place", (kind) => {
     expect(await messaging.archives.ofUser(full.bea.userId, place)).toEqual([full.backup])
   })
 
-  test("a place goes there and back, once what was moved away is erased", async () => {
+  test.runIf(isLong)("a place goes there and back, once what was moved away is erased", async () => {
     const place = tenantAt(newTenant())
     const full = await fillPlace(source.messaging, place)
     const [from, to] = [movingOf(source), movingOf(target)]
@@ -103,7 +104,7 @@ describeStory("moving a place", (kind) => {
     expect(next).toMatchObject({ is: "appended", answer: { seq: 4n } })
   })
 
-  test("nothing is imported into an open place, and another place is unchanged", async () => {
+  test.runIf(isLong)("nothing is imported into an open place, and another place is unchanged", async () => {
     const place = tenantAt(newTenant())
     await fillPlace(source.messaging, place)
     const victims = tenantAt(newTenant())
