@@ -2,19 +2,12 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs"
 import { join, resolve } from "node:path"
 import { androidAll, compileAndroid, fetchAndroidAll } from "../../../clients/android/build.ts"
-import { isLong } from "../effort.ts"
 import { type BuiltJvm, buildJvm, hashOf, whyNoJvm } from "./jvm.ts"
 
 const root = resolve(import.meta.dirname, "../../..")
 
 /** The tool that the machine lacks, as a sentence; undefined if it can run the tests. */
-export const whyNoAndroid: string | undefined = (() => {
-  if (whyNoJvm !== undefined) return whyNoJvm.replace("for the JVM", "for Android")
-  // The long form downloads it.
-  return isLong || existsSync(androidAll)
-    ? undefined
-    : "Android's classes are not in ~/.m2 (npm run test:long downloads them)"
-})()
+export const whyNoAndroid: string | undefined = whyNoJvm?.replace("for the JVM", "for Android")
 
 export interface BuiltAndroid extends BuiltJvm {
   /** The compiled module. */

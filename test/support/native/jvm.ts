@@ -1,12 +1,10 @@
 // Builds the client for the JVM and its tests, and runs them.
 import { execFileSync, spawn } from "node:child_process"
 import { createHash } from "node:crypto"
-import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs"
-import { homedir } from "node:os"
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs"
 import { join, resolve } from "node:path"
 import { createInterface } from "node:readline"
 import { buildJni, jarFolder, jniHeaders } from "../../../clients/jvm/build.ts"
-import { isLong } from "../effort.ts"
 import { buildNative, whyNoLibrary } from "./library.ts"
 
 const root = resolve(import.meta.dirname, "../../..")
@@ -36,14 +34,7 @@ export function runOnce(stamp: string, inputs: string, command: readonly string[
 /** The tool that the machine lacks, as a sentence; undefined if it can run the tests. */
 export const whyNoJvm: string | undefined = (() => {
   if (whyNoLibrary !== undefined) return whyNoLibrary
-  if (jniHeaders() === undefined) return "the client for the JVM is not built: a JDK is missing"
-  // The long form downloads: a minute or more.
-  const artifacts = [
-    "io/github/ascopes/protobuf-maven-plugin/3.10.3",
-    "org/junit/platform/junit-platform-launcher/1.11.4",
-  ]
-  const isReady = isLong || artifacts.every((path) => existsSync(join(homedir(), ".m2/repository", path)))
-  return isReady ? undefined : "Maven's artifacts for the JVM are not in ~/.m2 (npm run test:long downloads them)"
+  return jniHeaders() === undefined ? "the client for the JVM is not built: a JDK is missing" : undefined
 })()
 
 /** The program that the README shows, as a file. */

@@ -2,14 +2,12 @@
 import { existsSync, mkdirSync, readFileSync } from "node:fs"
 import { homedir } from "node:os"
 import { join, resolve } from "node:path"
-import { isLong } from "../effort.ts"
 import { type BuiltJvm, buildJvm, hashOf, mavenCommand, runOnce, whyNoJvm } from "./jvm.ts"
 
 const project = resolve(import.meta.dirname, "../../../clients/jvm/kotlin")
 
-/** Why the tests do not run, as a sentence. The compiler takes a minute. */
-export const whyNoKotlin: string | undefined =
-  whyNoJvm ?? (isLong ? undefined : "the Kotlin extensions are not built (npm run test:long builds them)")
+/** Why the tests do not run, as a sentence. */
+export const whyNoKotlin = whyNoJvm
 
 /** The jar of a dependency in the project file, which Maven has downloaded. */
 function jarOf(group: string, artifact: string): string {

@@ -5,7 +5,6 @@ import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync
 import { basename, join, resolve } from "node:path"
 import { createInterface } from "node:readline"
 import { build } from "esbuild"
-import { isLong } from "../effort.ts"
 import { buildNative, whyNoLibrary } from "./library.ts"
 
 const root = resolve(import.meta.dirname, "../../..")
@@ -32,12 +31,8 @@ export const whyNoJsi: string | undefined = (() => {
   if (whyNoLibrary !== undefined) return whyNoLibrary
   const why = (missing: string) => `the native module of React Native is not built: ${missing}`
   if (spawnSync("clang++", ["--version"], { stdio: "ignore" }).error !== undefined) return why("clang++ is missing")
-  if (spawnSync("pkg-config", ["--exists", "javascriptcoregtk-4.1"]).status !== 0) {
-    return why("the development files of JavaScriptCore are missing")
-  }
-  return isLong || existsSync(join(target, "jsc-host"))
-    ? undefined
-    : why("npm run test:long downloads React Native's sources")
+  const hasEngine = spawnSync("pkg-config", ["--exists", "javascriptcoregtk-4.1"]).status === 0
+  return hasEngine ? undefined : why("the development files of JavaScriptCore are missing")
 })()
 
 interface Pinned {
