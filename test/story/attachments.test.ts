@@ -8,7 +8,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest"
 import { createS3Blobs } from "../../server/blobs/s3.ts"
 import { sweepAttachments } from "../../server/rpc/messaging/attachment/attachment-sweep.ts"
 import { protocols, refusal } from "../support/clients.ts"
-import { isLong } from "../support/effort.ts"
+import { isLong, sample } from "../support/effort.ts"
 import { callsOver, type MessagingCalls } from "../support/messaging/calls.ts"
 import { newDevice, type TestDevice } from "../support/messaging/device.ts"
 import type { Room } from "../support/messaging/room.ts"
@@ -79,7 +79,7 @@ describe("in a folder", () => {
     return sweepAttachments({ ...deps, clock: { nowMs: () => deps.clock.nowMs() + afterMs } })
   }
 
-  test.each(Object.entries(protocols))(
+  test.each(sample(2, Object.entries(protocols)))(
     "over %s, parts are uploaded in any order, and downloaded unchanged",
     async (_, over) => {
       const { server, alice, bob, room } = scene
