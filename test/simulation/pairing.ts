@@ -1,5 +1,6 @@
 // New devices: a user pairs one with an old device, which transfers the history. Both stop anywhere, and continue.
 import { parseId } from "@signet/kernel/ids"
+import { lifetimeMs } from "@signet/kernel/messaging/limits"
 import { isMessagingError } from "../../clients/core/messaging/errors.ts"
 import {
   cancelHistory,
@@ -10,6 +11,7 @@ import {
 import { transferIds } from "../../clients/core/messaging/history/rows.ts"
 import type { Messenger } from "../../clients/core/messaging/index.ts"
 import { contextOf } from "../../clients/core/messaging/opened-messengers.ts"
+import { StoreFault } from "../../clients/core/messaging/testing/faulty-store.ts"
 import { addDevice, attempt, type Cast, wake } from "./actions.ts"
 import type { SimulatedDevice } from "./device.ts"
 import type { Playing } from "./features.ts"
@@ -24,6 +26,7 @@ interface Pairing {
   readonly to: SimulatedDevice
   /** What the old device had. */
   readonly seen: Seen
+  readonly grantedAtMs: number
 }
 
 const place = { appId: app.id, tenantId: null }
@@ -40,6 +43,8 @@ export function playPairing(cast: Cast, random: Seeded): Playing {
   cast.service.hearParts.add(leaves)
   const pairings: Pairing[] = []
   const refused = new Set<SimulatedDevice>()
+  /** Their process ended in a run, perhaps between the deletion of an ended transfer and its report. */
+  const interrupted = new Set<SimulatedDevice>()
   let begun = 0
 
   async function pair(): Promise<void> {
@@ -62,7 +67,7 @@ export function playPairing(cast: Cast, random: Seeded): Playing {
       }
       const archives = await cast.service.deps.store.archives.ofUser(user, place)
       const isGranted = archives.some(({ id, grant }) => id === transferId && grant !== "")
-      if (isGranted) pairings.push({ transferId, from, to, seen })
+      if (isGranted) pairings.push({ transferId, from, to, seen, grantedAtMs: schedule.nowMs() })
     })
   }
 
@@ -79,6 +84,7 @@ export function playPairing(cast: Cast, random: Seeded): Playing {
     await attempt(cast, device, "goes on with a history", () =>
       runHistory(messenger, { signal: stopping.signal, onProgress }).catch((error: unknown) => {
         if (isMessagingError(error, "HISTORY_ENDED")) refused.add(device)
+        if (error instanceof StoreFault) interrupted.add(device)
         if (!stopping.signal.aborted) throw error
       }),
     )
@@ -119,9 +125,10 @@ export function playPairing(cast: Cast, random: Seeded): Playing {
     },
     async violations() {
       const found: string[] = []
-      for (const { transferId, from, to, seen } of pairings) {
+      for (const { transferId, from, to, seen, grantedAtMs } of pairings) {
         if (to.messenger === undefined || (await isOut(cast, from)) || (await isOut(cast, to))) continue
         if ((await leftOf(to.messenger)).includes(transferId)) found.push(`the history of ${to.name} does not end`)
+        else if (interrupted.has(to) && schedule.nowMs() - grantedAtMs > lifetimeMs.transfer) continue
         // A season is longer than a transfer may last.
         else if (!refused.has(to)) found.push(...(await lacksOf(cast, to, seen)))
         else if (!cast.features.has("renewal")) found.push(`the history of ${to.name} is refused`)

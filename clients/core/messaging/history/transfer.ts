@@ -143,7 +143,8 @@ const pollMs = 2_000
  * it continues at the next chunk. No chunk is sent to a device that is no longer active in the signed list.
  *
  * @throws MessagingError HISTORY_REFUSED, HISTORY_TAMPERED, HISTORY_ENDED. A tampered chunk is read again by the next
- *   call; `cancelHistory` ends the transfer.
+ *   call; `cancelHistory` ends the transfer. HISTORY_ENDED is thrown once, after this device has deleted the transfer: a
+ *   process that ends between the two does not throw it again.
  */
 export async function runHistory(
   messenger: Messenger,
