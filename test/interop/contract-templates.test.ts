@@ -74,7 +74,7 @@ test.runIf(isLong)("buf lints and builds a copy of proto/ without the repository
   expect(run(copy, "buf lint && buf build -o image.binpb && buf format --path signet -d --exit-code")).toBe("")
 })
 
-test("a template whose plugin is missing is refused with the plugin's name, as the guide states", () => {
+test.runIf(isLong)("a template whose plugin is missing is refused with the plugin's name, as the guide states", () => {
   const folder = makeProject()
   const template = join(folder, "proto/templates/typescript/buf.gen.yaml")
   writeFileSync(template, readFileSync(template, "utf8").replace("protoc-gen-es", "protoc-gen-absent"))

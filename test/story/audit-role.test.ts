@@ -18,6 +18,7 @@ import { createAuditLogDeps } from "../../server/store/postgres/audit/audit-log-
 import { createSigningKeys } from "../../server/store/postgres/keys/signing-keys.ts"
 import { type OpenDatabase, openPostgres } from "../../server/store/postgres/open.ts"
 import { createStore } from "../../server/store/postgres/store.ts"
+import { isLong } from "../support/effort.ts"
 import { fastTmpdir } from "../support/fast-tmpdir.ts"
 import { freePort } from "../support/free-port.ts"
 import { createTestDatabase, describeOnPostgres } from "../support/postgres.ts"
@@ -67,22 +68,25 @@ describeOnPostgres("a role that only adds to the audit", () => {
   const writing = () => createAuditLogDeps(createAuditCrypto(loadLocalSecrets(folder).sealingKey))
   const asOwner = (text: string) => owner.db.executeQuery(CompiledQuery.raw(text))
 
-  test("serves: people sign in, administrators make changes, events are linked, and deleted people are erased", async () => {
-    const login = await (await fetch(`${program.url}/dev/idp-a/login-request`, { method: "POST", body: "{}" })).json()
-    const { identity, principal } = await post("/auth/login/idp-a", login)
-    const { pat } = await post("/dev/admin", {})
-    const { accessToken } = await post("/auth/pats/exchange", { pat })
-    await post("/auth/apps", { app: { name: "Draw" } }, accessToken)
-    await expect.poll(async () => (await asOwner("select * from audit_pending")).rows).toEqual([])
-    const linked = await asOwner("select distinct kind from audit_link join audit_event on id = event_id")
-    const kinds = JSON.stringify(linked.rows)
-    for (const kind of ["login.succeeded", "admin.created", "pat.used", "app.created"]) expect(kinds).toContain(kind)
-    const store = createStore(runtime.db, { audit: writing() })
-    await store.transaction((tx) => tx.accounts.erase(identity.id, Date.now()))
-    const { rows } = await asOwner(`select key_sealed from audit_data_key where owner = '${principal.id}'`)
-    expect(rows).toEqual([{ key_sealed: null }])
-    expect((await admin("verify")).text).toMatch(/^The audit log is complete and unchanged: \d+ events in \d+ chains/)
-  })
+  test.runIf(isLong)(
+    "serves: people sign in, administrators make changes, events are linked, and deleted people are erased",
+    async () => {
+      const login = await (await fetch(`${program.url}/dev/idp-a/login-request`, { method: "POST", body: "{}" })).json()
+      const { identity, principal } = await post("/auth/login/idp-a", login)
+      const { pat } = await post("/dev/admin", {})
+      const { accessToken } = await post("/auth/pats/exchange", { pat })
+      await post("/auth/apps", { app: { name: "Draw" } }, accessToken)
+      await expect.poll(async () => (await asOwner("select * from audit_pending")).rows).toEqual([])
+      const linked = await asOwner("select distinct kind from audit_link join audit_event on id = event_id")
+      const kinds = JSON.stringify(linked.rows)
+      for (const kind of ["login.succeeded", "admin.created", "pat.used", "app.created"]) expect(kinds).toContain(kind)
+      const store = createStore(runtime.db, { audit: writing() })
+      await store.transaction((tx) => tx.accounts.erase(identity.id, Date.now()))
+      const { rows } = await asOwner(`select key_sealed from audit_data_key where owner = '${principal.id}'`)
+      expect(rows).toEqual([{ key_sealed: null }])
+      expect((await admin("verify")).text).toMatch(/^The audit log is complete and unchanged: \d+ events in \d+ chains/)
+    },
+  )
 
   test.each([
     "update audit_event set outcome = 'FAILURE'",

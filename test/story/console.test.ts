@@ -9,7 +9,7 @@ import { isLong } from "../support/effort.ts"
 
 const title = `the console in Chromium${chromiumMissing ? ` (skipped: ${chromiumMissing})` : ""}`
 
-describe.skipIf(chromiumMissing !== undefined)(title, () => {
+describe.skipIf(chromiumMissing !== undefined || !isLong)(title, () => {
   let story: ConsoleStory
   let tab: ConsoleStory["tab"]
   beforeAll(async () => {
@@ -33,7 +33,7 @@ describe.skipIf(chromiumMissing !== undefined)(title, () => {
     expect(new URL(tab.url()).pathname).toBe("/console")
   })
 
-  test.runIf(isLong)("finds a person by address, and opens the page of the person", async () => {
+  test("finds a person by address, and opens the page of the person", async () => {
     await tab.getByLabel("Search for a person or an id").fill("ada@example.com")
     await tab.keyboard.press("Enter")
     await tab.getByRole("link", { name: attack }).click()
@@ -44,7 +44,7 @@ describe.skipIf(chromiumMissing !== undefined)(title, () => {
     expect(await tab.locator("img").count()).toBe(0)
   })
 
-  test.runIf(isLong)("creates a service account and shows its secret once", async () => {
+  test("creates a service account and shows its secret once", async () => {
     await go("/services")
     await press("Create service account")
     await fill("Name", attack)
@@ -61,7 +61,7 @@ describe.skipIf(chromiumMissing !== undefined)(title, () => {
     expect(await tab.content()).not.toContain(secret)
   })
 
-  test.runIf(isLong)("filters the audit, and verifies its chain in the browser", async () => {
+  test("filters the audit, and verifies its chain in the browser", async () => {
     await go("/audit")
     await fill("Kinds", "service_account.created")
     await press("Filter")
@@ -71,7 +71,7 @@ describe.skipIf(chromiumMissing !== undefined)(title, () => {
     await tab.getByText("The chain is whole.").waitFor()
   })
 
-  test.runIf(isLong)("explains why a call was denied, from the audit and for a token", async () => {
+  test("explains why a call was denied, from the audit and for a token", async () => {
     const denied = await fetch(`${story.program.url}/auth/apps`, {
       headers: { authorization: `Bearer ${await memberToken()}` },
     })
@@ -93,7 +93,7 @@ describe.skipIf(chromiumMissing !== undefined)(title, () => {
     await tab.getByText("Allowed.").waitFor()
   })
 
-  test.runIf(isLong)("refuses to overwrite a concurrent change, and saves only the changed fields", async () => {
+  test("refuses to overwrite a concurrent change, and saves only the changed fields", async () => {
     const person = await newContext()
     person.setDefaultTimeout(30_000)
     const page = await open(person)
@@ -132,7 +132,7 @@ describe.skipIf(chromiumMissing !== undefined)(title, () => {
     await person.close()
   })
 
-  test.runIf(isLong)("revokes a session of the own account, after it asked", async () => {
+  test("revokes a session of the own account, after it asked", async () => {
     const second = await newContext()
     const there = await open(second)
     await signIn(there, "ada@example.com", "Ada")
@@ -151,7 +151,7 @@ describe.skipIf(chromiumMissing !== undefined)(title, () => {
     await second.close()
   })
 
-  test.runIf(isLong)("shows the sessions of a member, and revokes all after it has counted them", async () => {
+  test("shows the sessions of a member, and revokes all after it has counted them", async () => {
     const second = await newContext()
     const there = await open(second)
     await signIn(there, "barbara@example.com", attack)
@@ -168,32 +168,26 @@ describe.skipIf(chromiumMissing !== undefined)(title, () => {
     await second.close()
   })
 
-  test.runIf(isLong)(
-    "draws sign-ins, denials by reason and tokens by grant, with their numbers as tables",
-    async () => {
-      await fetch(`${story.program.url}/auth/apps`, { headers: { authorization: `Bearer ${await memberToken()}` } })
-      await go("/activity")
-      await tab.getByRole("img", { name: "Sign-ins" }).waitFor()
-      await tab.getByRole("rowheader", { name: "MISSING_SCOPE", exact: false }).waitFor()
-      await tab.getByRole("rowheader", { name: "Sign-in", exact: true }).waitFor()
-      expect(await tab.locator("rect.bar-0").count()).toBeGreaterThan(0)
-    },
-  )
+  test("draws sign-ins, denials by reason and tokens by grant, with their numbers as tables", async () => {
+    await fetch(`${story.program.url}/auth/apps`, { headers: { authorization: `Bearer ${await memberToken()}` } })
+    await go("/activity")
+    await tab.getByRole("img", { name: "Sign-ins" }).waitFor()
+    await tab.getByRole("rowheader", { name: "MISSING_SCOPE", exact: false }).waitFor()
+    await tab.getByRole("rowheader", { name: "Sign-in", exact: true }).waitFor()
+    expect(await tab.locator("rect.bar-0").count()).toBeGreaterThan(0)
+  })
 
-  test.runIf(isLong)(
-    "a member without administrative scopes sees no administration, and the service refuses",
-    async () => {
-      const person = await newContext()
-      const page = await open(person)
-      await page.getByLabel("Sign in as").selectOption("member")
-      await signIn(page, "mallory@example.com", "Mallory")
-      await page.getByText("Your membership has no administrative scope").waitFor()
-      expect(await page.getByRole("link", { name: "Audit" }).count()).toBe(0)
-      await page.goto(`${story.program.url}/console/audit`)
-      await page.getByText("Your membership does not have the scope").waitFor()
-      await person.close()
-    },
-  )
+  test("a member without administrative scopes sees no administration, and the service refuses", async () => {
+    const person = await newContext()
+    const page = await open(person)
+    await page.getByLabel("Sign in as").selectOption("member")
+    await signIn(page, "mallory@example.com", "Mallory")
+    await page.getByText("Your membership has no administrative scope").waitFor()
+    expect(await page.getByRole("link", { name: "Audit" }).count()).toBe(0)
+    await page.goto(`${story.program.url}/console/audit`)
+    await page.getByText("Your membership does not have the scope").waitFor()
+    await person.close()
+  })
 
   test("no page reported a violation of its policy, an error, or a secret", async () => {
     expect(story.watched.violations).toEqual([])

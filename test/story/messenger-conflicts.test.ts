@@ -165,7 +165,7 @@ const claimsOfAdds = () =>
 const membersIn = async ({ messenger }: { messenger: Messenger }, id: string) =>
   (await messenger.conversation(id))?.memberUserIds
 
-test("of two changes that are requested at once, each caller gets the outcome of its own", async () => {
+test.runIf(isLong)("of two changes that are requested at once, each caller gets the outcome of its own", async () => {
   const id = await group()
   const failures = failuresOf(ann)
   const [added, refused] = await Promise.allSettled([

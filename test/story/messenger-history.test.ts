@@ -320,69 +320,72 @@ test.runIf(isLong)("a grant opens only as the scanned device made it, for this r
   expect(next.messenger.deviceId).not.toBe("")
 })
 
-test("only a fresh request of an own device in the signed list is shown, and it is granted once", async () => {
-  const talked = await talk("requests")
-  const { ann, ben, next } = talked
-  const old = contextOf(ann.messenger)
-  const context = contextOf(next.messenger)
-  const { publicKey } = await makeHpke(suite).deriveKeyPair(context.random.bytes(32))
-  const keys = await ownKeys(old)
-  const transferId = context.random.bytes(16)
-  const wanted = { transferId, hpkeKey: publicKey, secret: undefined }
-  const good = await signRequest(context, wanted)
-  const refusal = (bytes: Uint8Array, its = keys, by = old, id = transferId) => {
-    try {
-      return verifyRequest(by, its, id, bytes).from.deviceId
-    } catch (error) {
-      return error instanceof Error ? error.message.replace(/^[^:]*: /, "") : "?"
+test.runIf(isLong)(
+  "only a fresh request of an own device in the signed list is shown, and it is granted once",
+  async () => {
+    const talked = await talk("requests")
+    const { ann, ben, next } = talked
+    const old = contextOf(ann.messenger)
+    const context = contextOf(next.messenger)
+    const { publicKey } = await makeHpke(suite).deriveKeyPair(context.random.bytes(32))
+    const keys = await ownKeys(old)
+    const transferId = context.random.bytes(16)
+    const wanted = { transferId, hpkeKey: publicKey, secret: undefined }
+    const good = await signRequest(context, wanted)
+    const refusal = (bytes: Uint8Array, its = keys, by = old, id = transferId) => {
+      try {
+        return verifyRequest(by, its, id, bytes).from.deviceId
+      } catch (error) {
+        return error instanceof Error ? error.message.replace(/^[^:]*: /, "") : "?"
+      }
     }
-  }
-  expect(refusal(good)).toBe(next.messenger.deviceId)
-  // A ghost device: no signed list names it.
-  expect(
-    refusal(
-      good,
-      keys.filter(({ deviceId }) => deviceId !== next.messenger.deviceId),
-    ),
-  ).toMatch(/not an active/)
-  expect(refusal(await signRequest(contextOf(ben.messenger), wanted))).toMatch(/another user/)
-  const ghost = {
-    ...context,
-    device: { ...context.device, id: context.device.id, caller: contextOf(ben.messenger).device.caller },
-  }
-  expect(refusal(await signRequest(ghost, wanted))).toMatch(/signature does not verify/)
-  expect(refusal(good, keys, old, context.random.bytes(16))).toMatch(/another transfer/)
-  expect(refusal(good, keys, context)).toMatch(/this device signed it/)
-  const at = (ms: number): Context => ({ ...old, clock: { ...systemClock, nowMs: () => Date.now() + ms } })
-  expect(refusal(good, keys, at(599_000))).toBe(next.messenger.deviceId)
-  expect(refusal(good, keys, at(601_000))).toMatch(/expired/)
-  expect(refusal(good, keys, at(-400_000))).toMatch(/future/)
-  for (let i = 0; i < good.length; i += 5) {
-    expect(refusal(good.map((byte, place) => (place === i ? byte ^ 1 : byte)))).not.toBe(next.messenger.deviceId)
-  }
+    expect(refusal(good)).toBe(next.messenger.deviceId)
+    // A ghost device: no signed list names it.
+    expect(
+      refusal(
+        good,
+        keys.filter(({ deviceId }) => deviceId !== next.messenger.deviceId),
+      ),
+    ).toMatch(/not an active/)
+    expect(refusal(await signRequest(contextOf(ben.messenger), wanted))).toMatch(/another user/)
+    const ghost = {
+      ...context,
+      device: { ...context.device, id: context.device.id, caller: contextOf(ben.messenger).device.caller },
+    }
+    expect(refusal(await signRequest(ghost, wanted))).toMatch(/signature does not verify/)
+    expect(refusal(good, keys, old, context.random.bytes(16))).toMatch(/another transfer/)
+    expect(refusal(good, keys, context)).toMatch(/this device signed it/)
+    const at = (ms: number): Context => ({ ...old, clock: { ...systemClock, nowMs: () => Date.now() + ms } })
+    expect(refusal(good, keys, at(599_000))).toBe(next.messenger.deviceId)
+    expect(refusal(good, keys, at(601_000))).toMatch(/expired/)
+    expect(refusal(good, keys, at(-400_000))).toMatch(/future/)
+    for (let i = 0; i < good.length; i += 5) {
+      expect(refusal(good.map((byte, place) => (place === i ? byte ^ 1 : byte)))).not.toBe(next.messenger.deviceId)
+    }
 
-  // Another device's code, and a second grant.
-  const { qr } = await requestHistoryByQr(next.messenger)
-  const third = await messengers.open(await ann.person.again())
-  const { qr: others } = await requestHistoryByQr(third.messenger)
-  const swapped = Buffer.from(qr, "base64url")
-  const [mine, theirs] = [Buffer.from(qr, "base64url"), Buffer.from(others, "base64url")]
-  // The fingerprint of one device in the code of the other, whose secret is right.
-  theirs.copy(swapped, 22, 22, 54)
-  expect(mine.length).toBe(theirs.length)
-  await expect(grantHistoryByQr(ann.messenger, swapped.toString("base64url"))).rejects.toMatchObject({
-    reason: "HISTORY_REFUSED",
-  })
-  await expect(grantHistoryByQr(ben.messenger, qr)).rejects.toMatchObject({ reason: "HISTORY_REFUSED" })
-  const [open] = (await historyRequests(ann.messenger)).filter(({ deviceId }) => deviceId === next.messenger.deviceId)
-  await expect(grantHistoryByCode(ann.messenger, open?.transferId ?? "", "0")).rejects.toMatchObject({
-    reason: "HISTORY_REFUSED",
-  })
-  await grantHistoryByQr(ann.messenger, qr)
-  await expect(grantHistoryByQr(third.messenger, qr)).rejects.toMatchObject({ reason: "HISTORY_REFUSED" })
-  await cancelHistory(next.messenger, open?.transferId ?? "")
-  await runHistory(ann.messenger)
-})
+    // Another device's code, and a second grant.
+    const { qr } = await requestHistoryByQr(next.messenger)
+    const third = await messengers.open(await ann.person.again())
+    const { qr: others } = await requestHistoryByQr(third.messenger)
+    const swapped = Buffer.from(qr, "base64url")
+    const [mine, theirs] = [Buffer.from(qr, "base64url"), Buffer.from(others, "base64url")]
+    // The fingerprint of one device in the code of the other, whose secret is right.
+    theirs.copy(swapped, 22, 22, 54)
+    expect(mine.length).toBe(theirs.length)
+    await expect(grantHistoryByQr(ann.messenger, swapped.toString("base64url"))).rejects.toMatchObject({
+      reason: "HISTORY_REFUSED",
+    })
+    await expect(grantHistoryByQr(ben.messenger, qr)).rejects.toMatchObject({ reason: "HISTORY_REFUSED" })
+    const [open] = (await historyRequests(ann.messenger)).filter(({ deviceId }) => deviceId === next.messenger.deviceId)
+    await expect(grantHistoryByCode(ann.messenger, open?.transferId ?? "", "0")).rejects.toMatchObject({
+      reason: "HISTORY_REFUSED",
+    })
+    await grantHistoryByQr(ann.messenger, qr)
+    await expect(grantHistoryByQr(third.messenger, qr)).rejects.toMatchObject({ reason: "HISTORY_REFUSED" })
+    await cancelHistory(next.messenger, open?.transferId ?? "")
+    await runHistory(ann.messenger)
+  },
+)
 
 test.runIf(isLong)("chunks that the service swaps, truncates, replays or withholds add no false entry", async () => {
   const texts = Array.from({ length: 8 }, (_, i) => bigText(i))

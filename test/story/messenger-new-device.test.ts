@@ -27,7 +27,7 @@ function story(start: () => Promise<Serving & { close(): Promise<unknown> }>): v
     await server?.close()
   })
 
-  test("is added by a member that was offline meanwhile, and reads what follows", async () => {
+  test.runIf(isLong)("is added by a member that was offline meanwhile, and reads what follows", async () => {
     const [ann, ben, cid] = await Promise.all(["ann", "ben", "cid"].map((name) => messengers.newcomer(name)))
     if (ann === undefined || ben === undefined || cid === undefined) return expect.unreachable()
     const { id } = await ann.messenger.createGroupConversation([ben.person.userId, cid.person.userId])

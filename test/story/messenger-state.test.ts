@@ -150,7 +150,7 @@ test("a quarantined conversation does not become active with an earlier record",
   await expect(messenger.send(id, utf8("as if nothing was"))).rejects.toMatchObject({ reason: "STATE_TAMPERED" })
 })
 
-test("a sent message is not sent again after a rollback of its row", async () => {
+test.runIf(isLong)("a sent message is not sent again after a rollback of its row", async () => {
   const id = await group()
   await ann.messenger.encryptMessage(id, utf8("once"))
   const [row] = await ann.store.list(id, "outbox")

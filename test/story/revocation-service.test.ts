@@ -7,6 +7,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest"
 import { createRevocationFeed } from "../../server/rpc/revocation/feed.ts"
 import { createReaders } from "../../server/rpc/revocation/readers.ts"
 import { bearer, type Clients, clientsOver, protocols, refusal } from "../support/clients.ts"
+import { isLong } from "../support/effort.ts"
 import { addReader } from "../support/followed.ts"
 import { addMachine, basic, type Machine, postForm } from "../support/machines.ts"
 import { claimsOf } from "../support/people.ts"
@@ -67,7 +68,7 @@ describe("the log is read by a service with the scope only", () => {
   })
 })
 
-test("a waiting call is answered on a revocation, and at its timeout", async () => {
+test.runIf(isLong)("a waiting call is answered on a revocation, and at its timeout", async () => {
   const { head } = await list(0)
   const began = performance.now()
   const waiting = list(head, 25)

@@ -5,7 +5,7 @@ import type { Browser, BrowserContext, Page } from "playwright-core"
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest"
 import { developmentAppId } from "../../server/development/app-id.ts"
 import { chromiumMissing, launchChromium, servePage } from "../support/chromium.ts"
-import { effort, isLong } from "../support/effort.ts"
+import { isLong } from "../support/effort.ts"
 import { fastTmpdir } from "../support/fast-tmpdir.ts"
 import { type RunningProgram, startProgram } from "../support/program.ts"
 
@@ -16,7 +16,7 @@ const elsewhere = "http://localhost:6200"
 /** The app's origins in the browser: all lead to one server, whatever else uses those ports on this machine. */
 const origins = [vite, elsewhere, "http://127.0.0.1:5173", "http://localhost:3000"]
 
-describe.skipIf(chromiumMissing !== undefined)(title, () => {
+describe.skipIf(chromiumMissing !== undefined || !isLong)(title, () => {
   const folder = mkdtempSync(join(fastTmpdir(), "signet-web-"))
   let program: RunningProgram
   let browser: Browser
@@ -87,7 +87,7 @@ describe.skipIf(chromiumMissing !== undefined)(title, () => {
     ])
   })
 
-  test.runIf(isLong)("a crafted address of the page does not prevent a sign-in", async () => {
+  test("a crafted address of the page does not prevent a sign-in", async () => {
     const tab = await openTab(await person(), `${vite}/?q=a\\b`)
     await redirect(tab, "crafted@example.com")
     expect(await callback(tab)).toBe("/")
@@ -96,77 +96,71 @@ describe.skipIf(chromiumMissing !== undefined)(title, () => {
     expect(await callback(tab)).toBe("none")
   })
 
-  test.runIf(isLong)(
-    "two connections sign in by redirect, across a reload and in a second tab, until they sign out",
-    async () => {
-      const context = await person()
-      const tab = await openTab(context, `${vite}/notes?id=1#top`)
-      await redirect(tab, "ada@example.com")
-      expect(await callback(tab)).toBe("/notes?id=1#top")
-      // A new page: it starts, and the callback signs in.
-      expect(await seen(tab)).toEqual(["starting", "NOT_SIGNED_IN", "signedIn"])
-      expect(await tab.evaluate(() => window.app.kept())).not.toMatch(/code=|"codeVerifier"|sgrt_|eyJ/)
-      const [first] = await Promise.all([tab.evaluate(() => window.app.signet.session.current)])
+  test("two connections sign in by redirect, across a reload and in a second tab, until they sign out", async () => {
+    const context = await person()
+    const tab = await openTab(context, `${vite}/notes?id=1#top`)
+    await redirect(tab, "ada@example.com")
+    expect(await callback(tab)).toBe("/notes?id=1#top")
+    // A new page: it starts, and the callback signs in.
+    expect(await seen(tab)).toEqual(["starting", "NOT_SIGNED_IN", "signedIn"])
+    expect(await tab.evaluate(() => window.app.kept())).not.toMatch(/code=|"codeVerifier"|sgrt_|eyJ/)
+    const [first] = await Promise.all([tab.evaluate(() => window.app.signet.session.current)])
 
-      await tab.reload()
-      expect(await callback(tab)).toBe("none")
-      await expect.poll(() => seen(tab)).toEqual(["starting", "signedIn"])
+    await tab.reload()
+    expect(await callback(tab)).toBe("none")
+    await expect.poll(() => seen(tab)).toEqual(["starting", "signedIn"])
+    expect(await token(tab)).toBe("a token")
+
+    const second = await openTab(context)
+    await expect.poll(() => seen(second)).toEqual(["starting", "signedIn"])
+    expect(await token(second)).toBe("a token")
+    expect(await second.evaluate(() => window.app.logout())).toBe(true)
+    await expect.poll(() => seen(tab)).toEqual(["starting", "signedIn", "LOGGED_OUT_ELSEWHERE"])
+
+    // The same email address at the other connection is another person.
+    await redirect(second, "ada@example.com", { connection: "partner", returnTo: "/partner" })
+    expect(await callback(second)).toBe("/partner")
+    const other = await second.evaluate(() => window.app.signet.session.current)
+    expect([first?.is, other.is]).toEqual(["signedIn", "signedIn"])
+    expect(JSON.stringify(other)).not.toBe(JSON.stringify(first))
+  })
+
+  test("a pop-up signs its opener in and closes; a pop-up that the person closes is a refusal", async () => {
+    const context = await person()
+    const tab = await openTab(context)
+    // The second sign-in is of another person, in a page that is signed in.
+    for (const email of ["grace@example.com", "ada@example.com"]) {
+      const opened = context.waitForEvent("page")
+      const done = tab.evaluate(() => window.app.popup({ connection: "partner", prompt: "login" }))
+      const popup = await opened
+      const closed = popup.waitForEvent("close")
+      await vouchFor(popup, email)
+      expect(await done).toBe(email)
+      await closed
       expect(await token(tab)).toBe("a token")
+    }
 
-      const second = await openTab(context)
-      await expect.poll(() => seen(second)).toEqual(["starting", "signedIn"])
-      expect(await token(second)).toBe("a token")
-      expect(await second.evaluate(() => window.app.logout())).toBe(true)
-      await expect.poll(() => seen(tab)).toEqual(["starting", "signedIn", "LOGGED_OUT_ELSEWHERE"])
+    const again = context.waitForEvent("page")
+    const canceled = tab.evaluate(() => window.app.popup())
+    const unwanted = await again
+    await unwanted.waitForURL(/sign-in/)
+    expect(await unwanted.evaluate(() => window.opener)).toBeNull()
+    // The outcome of a sign-in in another tab is not the pop-up's.
+    const other = await openTab(context)
+    await redirect(other, "mallory@example.com")
+    expect(await callback(other)).toBe("/")
+    await tab.evaluate(() => {
+      Object.assign(window, { looks: 0 })
+      document.hasFocus = () => Object.assign(window, { looks: Reflect.get(window, "looks") + 1 }).looks > 2
+    })
+    await unwanted.close()
+    expect(await canceled).toMatch(/^CANCELED: the window was closed/)
+    // A severed window also looks closed, so the page waits until the person is back.
+    expect(await tab.evaluate(() => Reflect.get(window, "looks"))).toBeGreaterThan(2)
+    expect(await token(tab)).toBe("a token")
+  })
 
-      // The same email address at the other connection is another person.
-      await redirect(second, "ada@example.com", { connection: "partner", returnTo: "/partner" })
-      expect(await callback(second)).toBe("/partner")
-      const other = await second.evaluate(() => window.app.signet.session.current)
-      expect([first?.is, other.is]).toEqual(["signedIn", "signedIn"])
-      expect(JSON.stringify(other)).not.toBe(JSON.stringify(first))
-    },
-  )
-
-  test.runIf(isLong)(
-    "a pop-up signs its opener in and closes; a pop-up that the person closes is a refusal",
-    async () => {
-      const context = await person()
-      const tab = await openTab(context)
-      // The second sign-in is of another person, in a page that is signed in.
-      for (const email of ["grace@example.com", "ada@example.com"]) {
-        const opened = context.waitForEvent("page")
-        const done = tab.evaluate(() => window.app.popup({ connection: "partner", prompt: "login" }))
-        const popup = await opened
-        const closed = popup.waitForEvent("close")
-        await vouchFor(popup, email)
-        expect(await done).toBe(email)
-        await closed
-        expect(await token(tab)).toBe("a token")
-      }
-
-      const again = context.waitForEvent("page")
-      const canceled = tab.evaluate(() => window.app.popup())
-      const unwanted = await again
-      await unwanted.waitForURL(/sign-in/)
-      expect(await unwanted.evaluate(() => window.opener)).toBeNull()
-      // The outcome of a sign-in in another tab is not the pop-up's.
-      const other = await openTab(context)
-      await redirect(other, "mallory@example.com")
-      expect(await callback(other)).toBe("/")
-      await tab.evaluate(() => {
-        Object.assign(window, { looks: 0 })
-        document.hasFocus = () => Object.assign(window, { looks: Reflect.get(window, "looks") + 1 }).looks > 2
-      })
-      await unwanted.close()
-      expect(await canceled).toMatch(/^CANCELED: the window was closed/)
-      // A severed window also looks closed, so the page waits until the person is back.
-      expect(await tab.evaluate(() => Reflect.get(window, "looks"))).toBeGreaterThan(2)
-      expect(await token(tab)).toBe("a token")
-    },
-  )
-
-  test.runIf(isLong)("the app gets the provider's refusals, and an error for unknown connections", async () => {
+  test("the app gets the provider's refusals, and an error for unknown connections", async () => {
     const tab = await openTab(await person())
     expect(await tab.evaluate(() => window.app.redirect({ connection: "okta" }))).toMatch(
       /^CONNECTION_UNKNOWN: .*partner/,
@@ -187,7 +181,7 @@ describe.skipIf(chromiumMissing !== undefined)(title, () => {
     expect(new URL(tab.url()).origin).toBe(vite)
   })
 
-  test.runIf(isLong)("a forged answer, another issuer's answer and a replayed one sign nobody in", async () => {
+  test("a forged answer, another issuer's answer and a replayed one sign nobody in", async () => {
     const context = await person()
     const tab = await openTab(context)
     // Login CSRF: an attacker's answer in the victim's browser would make the victim write into the attacker's account.
@@ -226,7 +220,7 @@ describe.skipIf(chromiumMissing !== undefined)(title, () => {
     expect(await token(victim)).toBe("a token")
   })
 
-  test.runIf(isLong)("a page of another origin gets the missing setting, and signs nobody in", async () => {
+  test("a page of another origin gets the missing setting, and signs nobody in", async () => {
     const context = await person()
     const tab = await openTab(context, `${elsewhere}/`)
     const [said = ""] = await tab.evaluate(() => window.app.options())
@@ -243,7 +237,7 @@ describe.skipIf(chromiumMissing !== undefined)(title, () => {
     ["http://127.0.0.1:5173", false],
     ["http://localhost:3000", false],
   ]
-  test.each(places.slice(0, effort(0, 3, 3)))(
+  test.each(places)(
     "a page of %s (sealed box: %s) works with the address that `npm start` prints",
     async (origin, hasBox) => {
       expect(program.url).toMatch(/^http:\/\/127\.0\.0\.1:/)

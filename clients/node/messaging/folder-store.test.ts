@@ -343,7 +343,7 @@ describe("at a failure or process end at each file operation,", () => {
   })
 })
 
-test("a killed process loses no acknowledged transaction, and blocks no other", async () => {
+test.runIf(isLong)("a killed process loses no acknowledged transaction, and blocks no other", async () => {
   const program = join(import.meta.dirname, "testing/folder-writer.ts")
   let known = 0
   for (let round = 0; round < effort(1, 8, 200); round++) {
