@@ -19,6 +19,7 @@ import { identities } from "./identity/identities.ts"
 import { magicLinks } from "./identity/magic-links.ts"
 import { passwordHolds } from "./identity/password-holds.ts"
 import { people } from "./identity/people.ts"
+import { signIns } from "./identity/sign-ins.ts"
 import { limitRefusals } from "./limits/limit-refusals.ts"
 import { limitCounts } from "./limits/limits.ts"
 import { clientCalls } from "./machine/client-calls.ts"
@@ -64,6 +65,7 @@ export function createStore(db: Database, options: StoreOptions): Store {
 
     clients: clientCalls(db, transactions),
     refreshes: refreshCalls(db, transactions),
+    apps: { findWithConnections: (...of) => retried(() => apps(db).findWithConnections(...of)) },
 
     transaction: (work) =>
       retried(() =>
@@ -73,6 +75,7 @@ export function createStore(db: Database, options: StoreOptions): Store {
             identities: identities(trx),
             sessions: sessions(trx),
             refreshTokens: refreshTokens(trx),
+            signIns: signIns(trx, audit),
             idTokenUses: idTokenUses(trx),
             magicLinks: magicLinks(trx),
             pats: pats(trx),

@@ -10,10 +10,7 @@ import type { Way } from "./request.ts"
  * @throws Refused PROVIDER_NOT_CONFIGURED, CONNECTION_REQUIRED, CONNECTION_UNKNOWN, TENANT_SUSPENDED, PROVIDER_DISABLED
  */
 export async function loadConfiguration(deps: Deps, way: Way): Promise<{ app: App; client: ProviderClient }> {
-  const { app, connections } = await deps.store.transaction(async (tx) => ({
-    app: await tx.apps.findApp(way.appId),
-    connections: await tx.apps.findConnections(way.appId, way.provider, way.platform),
-  }))
+  const { app, connections } = await deps.store.apps.findWithConnections(way.appId, way.provider, way.platform)
   const selected = selectConnection(connections, way.connection)
   if (app === undefined || selected.is === "none") throw new Refused("PROVIDER_NOT_CONFIGURED")
   if (selected.is === "refuse") {

@@ -11,7 +11,7 @@ import {
   type TestStore,
 } from "../../../../test/support/postgres.ts"
 import { untilWaiting } from "../../../../test/support/waiting.ts"
-import { app, freshId, newPerson, providerClient, putApp, putPerson } from "../testing/people.ts"
+import { app, freshId, newPerson, providerClient, putApp, putPerson, putSignIn } from "../testing/people.ts"
 
 describeOnEachStore("apps, identities and memberships", (kind) => {
   let opened: TestStore
@@ -32,6 +32,8 @@ describeOnEachStore("apps, identities and memberships", (kind) => {
       await tx.apps.putProviderClient(providerClient)
       expect(await tx.apps.findConnections(app.id, "IDP_A", "WEB")).toStrictEqual([providerClient])
     })
+    const found = { app, connections: [providerClient] }
+    expect(await store.apps.findWithConnections(app.id, "IDP_A", "WEB")).toStrictEqual(found)
   })
 
   test("an unknown record is not found", async () => {
@@ -42,6 +44,9 @@ describeOnEachStore("apps, identities and memberships", (kind) => {
       expect(await tx.identities.findIdentity(freshId("idn"))).toBeUndefined()
       expect(await tx.identities.findPrincipal(freshId("prn"))).toBeUndefined()
     })
+    const none = { app: undefined, connections: [] }
+    expect(await store.apps.findWithConnections(freshId("app"), "IDP_A", "WEB")).toStrictEqual(none)
+    expect(await store.apps.findWithConnections(app.id, "IDP_B", "WEB")).toStrictEqual({ ...none, app })
   })
 
   test("the origins of active apps are listed once each", async () => {
@@ -111,15 +116,15 @@ describeOnEachStore("apps, identities and memberships", (kind) => {
   })
 
   test("a used account stores the newest email and is linked again, unless it is blocked", async () => {
-    const { account, identity } = await putPerson(store)
+    const person = await putPerson(store)
+    const { account, identity } = person
     const neighbor = await putPerson(store)
     await opened.db
       .updateTable("provider_account")
       .set({ status: "REVOKED" })
       .where("id", "=", neighbor.account.id)
       .execute()
-    const mark = (email: string | null) =>
-      store.transaction((tx) => tx.identities.markAccountUsed(account.id, email, 9))
+    const mark = (email: string | null) => putSignIn(store, person, { email })
     const find = () => store.transaction((tx) => tx.identities.findAccount(account))
     const become = (status: "REVOKED" | "BLOCKED") =>
       opened.db.updateTable("provider_account").set({ status }).where("id", "=", account.id).execute()
