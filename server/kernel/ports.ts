@@ -71,7 +71,7 @@ export interface Store {
   readonly clients: ClientCalls
   readonly refreshes: RefreshCalls
   /** Runs outside transactions. */
-  readonly apps: Pick<Apps, "findWithConnections">
+  readonly apps: AppCalls
   /** True if the database answers and its migrations match this program. */
   isReady(): Promise<boolean>
 }
@@ -102,12 +102,6 @@ export interface Apps {
   findApp(id: AppId): Promise<App | undefined>
   /** The app's clients on a platform, for one provider or (null) all; sorted by provider, then by connection. */
   findConnections(appId: AppId, provider: Provider | null, platform: Platform): Promise<readonly ProviderClient[]>
-  /** `findApp` and `findConnections` of one provider, in one statement. */
-  findWithConnections(
-    appId: AppId,
-    provider: Provider,
-    platform: Platform,
-  ): Promise<{ app: App | undefined; connections: readonly ProviderClient[] }>
   /**
    * Returns the client's status with a shared lock until the transaction ends. A concurrent disabling waits, and then
    * sees the session that this transaction created.
@@ -118,6 +112,22 @@ export interface Apps {
   /** Inserts, or replaces the one with the same id. */
   putApp(app: App): Promise<void>
   putProviderClient(client: ProviderClient): Promise<void>
+}
+
+/** The app and its clients for one provider on a platform, sorted by connection. */
+export interface AppConnections {
+  readonly app: App | undefined
+  readonly connections: readonly ProviderClient[]
+}
+
+/** Reads of an app outside of transactions, each one statement. */
+export interface AppCalls {
+  findWithConnections(appId: AppId, provider: Provider, platform: Platform): Promise<AppConnections>
+  /** Also counts the call. A refused call reads nothing. */
+  countAndFind(
+    counting: Counting,
+    of: { appId: AppId; provider: Provider; platform: Platform },
+  ): Promise<Taken & AppConnections>
 }
 
 export interface Identities {

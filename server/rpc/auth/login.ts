@@ -10,7 +10,7 @@ import { audited } from "../audit/refusals.ts"
 import type { Deps } from "../deps.ts"
 import { checkCookieOrigin } from "./cookie.ts"
 import { useAccount } from "./sign-in/account.ts"
-import { loadConfiguration } from "./sign-in/configuration.ts"
+import { type Configuration, loadConfiguration } from "./sign-in/configuration.ts"
 import type { Entry } from "./sign-in/entry.ts"
 import { type LoadedFacts, loadFacts } from "./sign-in/facts.ts"
 import { useProof } from "./sign-in/magic-link.ts"
@@ -36,9 +36,19 @@ export interface SignedIn {
   created: boolean
 }
 
-/** Signs a person in. A refusal is audited and changes nothing else. @throws Refused */
-export async function signIn(deps: Deps, context: HandlerContext, request: SignInRequest): Promise<SignedIn> {
-  const { app, client } = await loadConfiguration(deps, request)
+/**
+ * Signs a person in. A refusal is audited and changes nothing else.
+ *
+ * @param loaded The configuration of the request, if it has been loaded.
+ * @throws Refused
+ */
+export async function signIn(
+  deps: Deps,
+  context: HandlerContext,
+  request: SignInRequest,
+  loaded?: Configuration,
+): Promise<SignedIn> {
+  const { app, client } = loaded ?? (await loadConfiguration(deps, request))
   if (request.cookieMode) checkCookieOrigin(context, app)
   const audiences = grantedAudiences(request.audiences, app.audiences, [deps.authAudience], deps.authAudience)
   if (audiences === undefined) throw new Refused("AUDIENCE_NOT_REGISTERED")

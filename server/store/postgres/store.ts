@@ -1,6 +1,7 @@
 import type { Store } from "@signet/kernel/ports"
 import type { IsolationLevel } from "kysely"
 import { appAdministration } from "./admin/app-administration.ts"
+import { appCalls } from "./admin/app-calls.ts"
 import { apps } from "./admin/apps.ts"
 import { authorities } from "./admin/authority.ts"
 import { contexts } from "./admin/contexts.ts"
@@ -65,7 +66,7 @@ export function createStore(db: Database, options: StoreOptions): Store {
 
     clients: clientCalls(db, transactions),
     refreshes: refreshCalls(db, transactions),
-    apps: { findWithConnections: (...of) => retried(() => apps(db).findWithConnections(...of)) },
+    apps: appCalls(db),
 
     transaction: (work) =>
       retried(() =>

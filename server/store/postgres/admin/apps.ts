@@ -1,7 +1,7 @@
 import { scopesChange } from "@signet/kernel/authz/authority-change"
 import type { Apps } from "@signet/kernel/ports"
 import type { App, ProviderClient } from "@signet/kernel/records"
-import { bytea, instant, json, prefixed, rowMapping, rowOf } from "../row-mapping.ts"
+import { bytea, instant, json, rowMapping } from "../row-mapping.ts"
 import type { AppTable, ProviderClientTable } from "../schema.ts"
 import { type Database, run } from "../sql.ts"
 import { raisePolicy } from "./authority.ts"
@@ -61,10 +61,6 @@ export const clientRows = rowMapping<ProviderClient, ProviderClientTable>({
   updatedAtMs: instant("updated_at"),
 })
 
-const findWithConnectionsText = `select ${prefixed("app", appRows.columns)}, ${prefixed("client", clientRows.columns)}
-from app left join provider_client as client
-  on client.app_id = app.id and client.provider = $2 and client.platform = $3
-where app.id = $1 order by client.connection`
 const holdText = "select status from provider_client where id = $1 for key share"
 
 export function apps(db: Database): Apps {
@@ -84,17 +80,6 @@ export function apps(db: Database): Apps {
         .orderBy("connection")
       const rows = await (provider === null ? query : query.where("provider", "=", provider)).execute()
       return rows.map(clientRows.fromRow)
-    },
-
-    async findWithConnections(appId, provider, platform) {
-      const rows = await run<Readonly<Record<string, unknown>>>(db, findWithConnectionsText, [
-        appId,
-        provider,
-        platform,
-      ])
-      const app = rows[0] && rowOf<AppTable>(rows[0], "app", appRows.columns)
-      const clients = rows.flatMap((row) => rowOf<ProviderClientTable>(row, "client", clientRows.columns) ?? [])
-      return { app: app && appRows.fromRow(app), connections: clients.map(clientRows.fromRow) }
     },
 
     async lockSharedProviderClient(id) {

@@ -34,6 +34,11 @@ describeOnEachStore("apps, identities and memberships", (kind) => {
     })
     const found = { app, connections: [providerClient] }
     expect(await store.apps.findWithConnections(app.id, "IDP_A", "WEB")).toStrictEqual(found)
+    const way = { appId: app.id, provider: "IDP_A", platform: "WEB" } as const
+    const bucket = { key: new Uint8Array(32).fill(7), window: { limit: 1, seconds: 60 } }
+    const count = () => store.apps.countAndFind({ asks: [bucket], locks: [], nowMs: 1_000 }, way)
+    expect(await count()).toMatchObject({ ...found, counted: [{ granted: true }] })
+    expect(await count()).toMatchObject({ app: undefined, connections: [], counted: [{ granted: false }] })
   })
 
   test("an unknown record is not found", async () => {
