@@ -221,7 +221,6 @@ const tooLong: readonly string[] = [
   "server/store/durable/devices.ts durableDevices",
   "server/store/postgres/admin/grants.ts grants",
   "server/store/postgres/admin/principals.ts principals",
-  "server/store/postgres/identity/identities.ts identities",
   "server/wakeups/bus.ts createPostgresBus",
 ]
 

@@ -1,7 +1,7 @@
 // The kernel's boundary: interfaces that handlers use to act. server/store, server/keys and server/providers implement
 // them; the programs connect them.
 
-import type { AdministrationTx, PlaceFacts } from "./administration/ports.ts"
+import type { AdministrationTx, Place, PlaceFacts } from "./administration/ports.ts"
 import type { CheckpointHeads } from "./audit/checkpoint.ts"
 import type { AuditEvent } from "./audit/event.ts"
 import type { AuditFilter } from "./audit/filter.ts"
@@ -17,7 +17,6 @@ import type {
   IdentityId,
   MagicLinkRequestId,
   PrincipalId,
-  ProviderAccountId,
   ProviderClientId,
   RefreshTokenId,
   SessionId,
@@ -71,6 +70,8 @@ export interface Store {
   readonly limitRefusals: Pick<LimitRefusals, "note">
   readonly clients: ClientCalls
   readonly refreshes: RefreshCalls
+  /** Runs outside transactions. */
+  readonly apps: AppCalls
   /** True if the database answers and its migrations match this program. */
   isReady(): Promise<boolean>
 }
@@ -80,6 +81,7 @@ export interface Tx extends AdministrationTx, AccountTx {
   readonly identities: Identities
   readonly sessions: Sessions
   readonly refreshTokens: RefreshTokens
+  readonly signIns: SignIns
   readonly idTokenUses: IdTokenUses
   readonly magicLinks: MagicLinks
   readonly pats: Pats
@@ -112,14 +114,28 @@ export interface Apps {
   putProviderClient(client: ProviderClient): Promise<void>
 }
 
+/** The app and its clients for one provider on a platform, sorted by connection. */
+export interface AppConnections {
+  readonly app: App | undefined
+  readonly connections: readonly ProviderClient[]
+}
+
+/** Reads of an app outside of transactions, each one statement. */
+export interface AppCalls {
+  findWithConnections(appId: AppId, provider: Provider, platform: Platform): Promise<AppConnections>
+  /** Also counts the call. A refused call reads nothing. */
+  countAndFind(
+    counting: Counting,
+    of: { appId: AppId; provider: Provider; platform: Platform },
+  ): Promise<Taken & AppConnections>
+}
+
 export interface Identities {
   findAccount(key: AccountKey): Promise<ProviderAccount | undefined>
   findAccounts(identityId: IdentityId): Promise<readonly ProviderAccount[]>
   findIdentity(id: IdentityId): Promise<Identity | undefined>
   findPrincipal(id: PrincipalId): Promise<Principal | undefined>
   findUserPrincipal(identityId: IdentityId): Promise<Principal | undefined>
-  /** As `findUserPrincipal`, with a lock until the transaction ends. */
-  lockUserPrincipal(identityId: IdentityId): Promise<Principal | undefined>
   /**
    * Inserts the identity with its first account and its principal, unless the account's key is taken.
    *
@@ -127,8 +143,6 @@ export interface Identities {
    * and findAccount then returns its account.
    */
   insertIdentity(identity: Identity, account: ProviderAccount, principal: Principal): Promise<boolean>
-  /** Records a use of the account: stores the newest email and links a REVOKED account. */
-  markAccountUsed(id: ProviderAccountId, email: string | null, nowMs: number): Promise<void>
   /** Sets the contact address. */
   setPrimaryEmail(id: IdentityId, email: string, nowMs: number): Promise<void>
   findMembership(
@@ -145,10 +159,40 @@ export interface Identities {
   insertMembership(membership: Membership): Promise<Membership>
 }
 
+/** The statements of a sign-in. */
+export interface SignIns {
+  /**
+   * Locks in this order: the place and the provider client (shared), the identity, the principal and the account. Each
+   * is returned in its newest state. `identityId` is the account's owner before the locks: another one may have linked
+   * the account since.
+   */
+  lock(of: { place: Place; clientId: ProviderClientId; account: AccountKey }): Promise<LockedSignIn>
+  /** The memberships and authority of a principal, of one instant. Call it under the principal's lock. */
+  findAuthority(principalId: PrincipalId, place: Place): Promise<SignInAuthority>
+  /**
+   * Inserts the session with its first refresh token. For an account that existed earlier, it also records the use: it
+   * stores the newest email and links a REVOKED account. All of this is written with the transaction's audit events, so
+   * nothing that the transaction reads earlier contains it.
+   *
+   * @param used Null for an account of this transaction.
+   */
+  insertSession(session: Session, token: RefreshToken, used: { readonly email: string | null } | null): void
+}
+
+export interface LockedSignIn {
+  readonly place: PlaceFacts
+  readonly client: ProviderClient["status"] | undefined
+  readonly identityId: IdentityId | undefined
+  readonly identity: Identity | undefined
+  readonly principal: Principal | undefined
+  readonly account: ProviderAccount | undefined
+}
+
+/** Memberships of the whole app, at the place, and in the tenant around a context. */
+export interface SignInAuthority extends Pick<RefreshFacts, "app" | "outer" | "inner" | "around" | "versions"> {}
+
 export interface Sessions {
   insert(session: Session): Promise<void>
-  /** Inserts the session with its first refresh token. */
-  insertWithToken(session: Session, token: RefreshToken): Promise<void>
   find(id: SessionId): Promise<Session | undefined>
   /**
    * Returns the session, locked until the transaction ends. Every change of a session or its tokens takes this lock

@@ -320,6 +320,7 @@ describe("a garbled personal access token", () => {
         },
         limitRefusals: opened.store.limitRefusals,
         refreshes: opened.store.refreshes,
+        apps: opened.store.apps,
         isReady: () => count(() => opened.store.isReady()),
       },
       liveness: { find: (question) => count(() => opened.liveness.find(question)) },

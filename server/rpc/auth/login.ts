@@ -10,9 +10,9 @@ import { audited } from "../audit/refusals.ts"
 import type { Deps } from "../deps.ts"
 import { checkCookieOrigin } from "./cookie.ts"
 import { useAccount } from "./sign-in/account.ts"
-import { loadConfiguration } from "./sign-in/configuration.ts"
+import { type Configuration, loadConfiguration } from "./sign-in/configuration.ts"
 import type { Entry } from "./sign-in/entry.ts"
-import { loadFacts } from "./sign-in/facts.ts"
+import { type LoadedFacts, loadFacts } from "./sign-in/facts.ts"
 import { useProof } from "./sign-in/magic-link.ts"
 import { consumeInvitation, joinApp } from "./sign-in/membership.ts"
 import { insertNewcomer } from "./sign-in/newcomer.ts"
@@ -36,9 +36,19 @@ export interface SignedIn {
   created: boolean
 }
 
-/** Signs a person in. A refusal is audited and changes nothing else. @throws Refused */
-export async function signIn(deps: Deps, context: HandlerContext, request: SignInRequest): Promise<SignedIn> {
-  const { app, client } = await loadConfiguration(deps, request)
+/**
+ * Signs a person in. A refusal is audited and changes nothing else.
+ *
+ * @param loaded The configuration of the request, if it has been loaded.
+ * @throws Refused
+ */
+export async function signIn(
+  deps: Deps,
+  context: HandlerContext,
+  request: SignInRequest,
+  loaded?: Configuration,
+): Promise<SignedIn> {
+  const { app, client } = loaded ?? (await loadConfiguration(deps, request))
   if (request.cookieMode) checkCookieOrigin(context, app)
   const audiences = grantedAudiences(request.audiences, app.audiences, [deps.authAudience], deps.authAudience)
   if (audiences === undefined) throw new Refused("AUDIENCE_NOT_REGISTERED")
@@ -63,8 +73,8 @@ async function enter(entry: Entry): Promise<SignedIn | { reason: Reason }> {
   const { deps, context, tx, request, client, nowMs } = entry
   /** The connection of the sign-in. */
   const target = { type: "provider_client", id: client.id }
-  const used = await useProof(entry, request.proof)
-  if (used !== undefined) return { reason: used }
+  const unproven = await useProof(entry, request.proof)
+  if (unproven !== undefined) return { reason: unproven }
 
   let facts = await loadFacts(entry)
   let plan = planSignIn(facts)
@@ -87,9 +97,9 @@ async function enter(entry: Entry): Promise<SignedIn | { reason: Reason }> {
   const outer = isOfApp ? invited : plan.joins ? await joinApp(entry, principal) : facts.membership
   const membership = facts.innerMembership === null ? outer : isAt(invited, request) ? invited : facts.innerMembership
   if (!membership) throw new Error("a sign-in has no membership")
-  if (!created) await useAccount(entry, account)
+  const used = created ? null : await useAccount(entry, account)
 
-  const { session, refreshToken } = await insertSession(entry, { account, principal })
+  const { session, refreshToken } = insertSession(entry, { account, principal, used })
   const common = {
     appId: request.appId,
     tenantId: request.tenantId,
@@ -101,9 +111,16 @@ async function enter(entry: Entry): Promise<SignedIn | { reason: Reason }> {
   }
   await tx.audit.append(auditEvent(deps, context, nowMs, { kind: "login.succeeded", ...common, target }))
   await tx.audit.append(auditEvent(deps, context, nowMs, { kind: "session.created", ...common }))
-  const authority = await authorityOf(entry, membership)
+  // The facts are of the instant before an accepted invitation or a new membership.
+  const isChanged = plan.takes !== null || plan.joins
+  const authority = (isChanged ? undefined : heldAuthority(facts, membership)) ?? (await authorityOf(entry, membership))
   const { audiences, vouched } = entry
   return { ...authority, session, identity: person, principal, audiences, refreshToken, email: vouched.email, created }
+}
+
+/** The app and versions of the same instant as the memberships of the facts. */
+function heldAuthority({ authority }: LoadedFacts, membership: Membership) {
+  return authority?.app && { app: authority.app, versions: authority.versions, membership }
 }
 
 /** The authority that the tokens state, with the versions of the same instant. */

@@ -103,3 +103,19 @@ function readColumn({ form }: Entry, value: unknown): unknown {
   if (form === "instant") return (value as Date).getTime()
   return form === "bytes" ? new Uint8Array(value as Uint8Array) : value
 }
+
+/** The columns of a table in a statement that joins several: `table.column as table_column`. */
+export const prefixed = (table: string, columns: readonly string[]): string =>
+  columns.map((column) => `${table}.${column} as ${table}_${column}`).join(", ")
+
+/** The row of one of the tables in a row with prefixed columns; undefined if the join found none. */
+export function rowOf<Table>(
+  row: Readonly<Record<string, unknown>>,
+  table: string,
+  columns: readonly string[],
+): Selectable<Table> | undefined {
+  if (row[`${table}_id`] === null) return undefined
+  const own: Record<string, unknown> = {}
+  for (const column of columns) own[column] = row[`${table}_${column}`]
+  return own as Selectable<Table>
+}

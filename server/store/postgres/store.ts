@@ -1,6 +1,7 @@
 import type { Store } from "@signet/kernel/ports"
 import type { IsolationLevel } from "kysely"
 import { appAdministration } from "./admin/app-administration.ts"
+import { appCalls } from "./admin/app-calls.ts"
 import { apps } from "./admin/apps.ts"
 import { authorities } from "./admin/authority.ts"
 import { contexts } from "./admin/contexts.ts"
@@ -19,6 +20,7 @@ import { identities } from "./identity/identities.ts"
 import { magicLinks } from "./identity/magic-links.ts"
 import { passwordHolds } from "./identity/password-holds.ts"
 import { people } from "./identity/people.ts"
+import { signIns } from "./identity/sign-ins.ts"
 import { limitRefusals } from "./limits/limit-refusals.ts"
 import { limitCounts } from "./limits/limits.ts"
 import { clientCalls } from "./machine/client-calls.ts"
@@ -64,6 +66,7 @@ export function createStore(db: Database, options: StoreOptions): Store {
 
     clients: clientCalls(db, transactions),
     refreshes: refreshCalls(db, transactions),
+    apps: appCalls(db),
 
     transaction: (work) =>
       retried(() =>
@@ -73,6 +76,7 @@ export function createStore(db: Database, options: StoreOptions): Store {
             identities: identities(trx),
             sessions: sessions(trx),
             refreshTokens: refreshTokens(trx),
+            signIns: signIns(trx, audit),
             idTokenUses: idTokenUses(trx),
             magicLinks: magicLinks(trx),
             pats: pats(trx),

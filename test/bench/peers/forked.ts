@@ -48,13 +48,29 @@ async function peerOf(
   }
 }
 
+const signInWork = "sign-in"
+/** Prepared for each caller; later ones include the stand-in provider's work. */
+const signInsPerSecond = 40
+
 export async function startSignet({ databaseUrl, callers }: PeerOptions): Promise<Peer> {
   const started = await start("ours.ts", [databaseUrl, String(callers)])
   const peer = await peerOf("signet", started, "token", callers)
   const { origin } = new URL(started.requests["token 0"]?.url ?? "")
+  const newLogin = (caller: number) =>
+    postJson(`${origin}/dev/idp-a/login-request`, { email: `caller-${caller}@example.com` })
+  /** Requests with tokens of the stand-in provider, by caller: each is used once. */
+  let logins: (readonly Record<string, unknown>[])[] = []
   const signIn = async (caller: number) => {
-    const login = await postJson(`${origin}/dev/idp-a/login-request`, { email: `caller-${caller}@example.com` })
+    const [login = await newLogin(caller), ...left] = logins[caller] ?? []
+    logins[caller] = left
     return postJson(`${origin}/auth/login/idp-a`, login)
+  }
+  const prepare = async (work: string, seconds: number) => {
+    if (work !== signInWork) return
+    const each = Math.ceil(seconds * signInsPerSecond)
+    logins = await Promise.all(
+      Array.from({ length: callers }, (_, caller) => Promise.all(Array.from({ length: each }, () => newLogin(caller)))),
+    )
   }
   const refreshTokens: string[] = []
   for (let i = 0; i < callers; i++) refreshTokens.push(String((await signIn(i)).refreshToken))
@@ -62,8 +78,8 @@ export async function startSignet({ databaseUrl, callers }: PeerOptions): Promis
     const next = await postJson(`${origin}/auth/session/refresh`, { refreshToken: refreshTokens[caller] })
     refreshTokens[caller] = String(next.refreshToken)
   })
-  peer.works.set("sign-in, with its stand-in provider", signIn)
-  return peer
+  peer.works.set(signInWork, signIn)
+  return { ...peer, prepare }
 }
 
 /** With its memory adapter: nothing is written, and no other process knows its tokens. */

@@ -6,6 +6,8 @@ export interface Peer {
   readonly pid: number
   /** By work, such as "client_credentials": the call of a caller. */
   readonly works: ReadonlyMap<string, (caller: number) => Promise<unknown>>
+  /** Makes what a work uses up, before it is measured for these seconds. */
+  readonly prepare?: (work: string, seconds: number) => Promise<void>
   stop(): Promise<void>
 }
 

@@ -20,8 +20,15 @@ export function sealProviderToken(
   return deps.secrets.seal(providerTokenLabel(id), new TextEncoder().encode(text))
 }
 
-/** Stores the address, relay flag and refresh token that the provider sent. Sets a REVOKED account to LINKED. */
-export async function useAccount({ deps, tx, client, vouched, nowMs }: Entry, account: ProviderAccount): Promise<void> {
+/**
+ * Stores the relay flag and refresh token that the provider sent.
+ *
+ * @returns The use of the account, which is stored with the session.
+ */
+export async function useAccount(
+  { deps, tx, client, vouched }: Entry,
+  account: ProviderAccount,
+): Promise<{ email: string | null }> {
   const email = normalizeEmail(vouched.email)
   const isRelayEmail = email === null ? account.isRelayEmail : vouched.isRelayEmail
   const sealed = sealProviderToken(deps, client, vouched, account.id)
@@ -29,5 +36,5 @@ export async function useAccount({ deps, tx, client, vouched, nowMs }: Entry, ac
     const refreshTokenSealed = sealed ?? account.refreshTokenSealed
     await tx.accounts.updateAccount({ ...account, isRelayEmail, refreshTokenSealed })
   }
-  await tx.identities.markAccountUsed(account.id, email, nowMs)
+  return { email }
 }

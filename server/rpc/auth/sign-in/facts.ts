@@ -2,27 +2,30 @@
 // first, and the sign-in sees it, or runs afterwards and ends the new session.
 import type { Place } from "@signet/kernel/administration/ports"
 import type { SignInFacts } from "@signet/kernel/identity/first-login"
-import type { Identity, Principal, ProviderAccount } from "@signet/kernel/records"
+import type { LockedSignIn, SignInAuthority } from "@signet/kernel/ports"
 import { parseOpaque } from "@signet/kernel/token/opaque"
 import { tenantMembershipOf } from "../../place.ts"
 import type { Entry } from "./entry.ts"
 import { withCurrentAuthority } from "./inviter.ts"
 
-export async function loadFacts(entry: Entry): Promise<SignInFacts> {
+export interface LoadedFacts extends SignInFacts {
+  /** The authority at the requested place, of the same instant as its memberships; undefined for an unknown person. */
+  readonly authority: SignInAuthority | undefined
+}
+
+export async function loadFacts(entry: Entry): Promise<LoadedFacts> {
   const { tx, request, app, client, nowMs } = entry
   const { appId, tenantId, contextId } = request
   const asked = { appId, tenantId, contextId }
-  const place = await tx.places.lockShared(asked)
-  const clientStatus = (await tx.apps.lockSharedProviderClient(client.id)) ?? "DISABLED"
-  const { account, identity, principal } = await lockPerson(entry)
+  const { place, client: clientStatus = "DISABLED", account, identity, principal } = await lockPerson(entry, asked)
   const invitation = await lockInvitation(entry)
-  const membershipAt = async (at: Place) =>
-    principal && (await tx.identities.findMembership(principal.id, app.id, at.tenantId, at.contextId))
-  const around = await Promise.all(
-    [asked, ...(invitation ? [invitation] : [])].map(
-      async (at) => principal && (await tenantMembershipOf(tx, principal.id, { ...at, appId: app.id })),
-    ),
-  )
+  const authority = principal && (await tx.signIns.findAuthority(principal.id, asked))
+  const invitedMembership =
+    invitation &&
+    principal &&
+    (await tx.identities.findMembership(principal.id, app.id, invitation.tenantId, invitation.contextId))
+  const aroundInvited =
+    invitation && principal && (await tenantMembershipOf(tx, principal.id, { ...invitation, appId: app.id }))
   const asksInside = tenantId !== null || contextId !== null
   return {
     app: { ...app, status: place.app ?? "ARCHIVED" },
@@ -30,36 +33,27 @@ export async function loadFacts(entry: Entry): Promise<SignInFacts> {
     account,
     identity,
     principal,
-    membership: await membershipAt({ appId, tenantId: null, contextId: null }),
-    innerMembership: asksInside ? await membershipAt(asked) : null,
+    membership: authority?.outer,
+    innerMembership: asksInside ? authority?.inner : null,
     invitation,
-    invitedMembership: invitation ? await membershipAt(invitation) : null,
-    isSuspendedAround: around.some((membership) => membership?.status === "SUSPENDED"),
+    invitedMembership: invitation ? (invitedMembership ?? undefined) : null,
+    isSuspendedAround: authority?.around?.status === "SUSPENDED" || aroundInvited?.status === "SUSPENDED",
     cancelDeletion: request.cancelDeletion,
     asked,
     places: invitation ? [place, await tx.places.lockShared(invitation)] : [place],
     nowMs,
+    authority,
   }
 }
 
-type Person = {
-  account: ProviderAccount | undefined
-  identity: Identity | undefined
-  principal: Principal | undefined
-}
-
-async function lockPerson(entry: Entry): Promise<Person> {
+async function lockPerson(entry: Entry, place: Place): Promise<LockedSignIn> {
   const { tx, request, client, vouched } = entry
   const { subject, providerTenant } = vouched
-  const key = { provider: request.provider, issuer: client.canonicalIssuer, subject, providerTenant }
-  const found = await tx.identities.findAccount(key)
-  if (found === undefined) return { account: undefined, identity: undefined, principal: undefined }
-  const identity = await tx.accounts.lockIdentity(found.identityId)
-  const principal = await tx.identities.lockUserPrincipal(found.identityId)
-  const account = await tx.accounts.lockAccount(found.id)
+  const account = { provider: request.provider, issuer: client.canonicalIssuer, subject, providerTenant }
+  const locked = await tx.signIns.lock({ place, clientId: client.id, account })
   // Another identity linked the account after the look-up.
-  if (account !== undefined && account.identityId !== found.identityId) return lockPerson(entry)
-  return { account, identity, principal }
+  if (locked.account !== undefined && locked.account.identityId !== locked.identityId) return lockPerson(entry, place)
+  return locked
 }
 
 async function lockInvitation({ deps, tx, request }: Entry): Promise<SignInFacts["invitation"]> {

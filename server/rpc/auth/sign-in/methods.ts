@@ -10,7 +10,7 @@ import { limit, networkOf } from "../../limit.ts"
 import { platformOf, providerOf } from "../../parse.ts"
 import { signIn } from "../login.ts"
 import { signedInShape } from "./answer.ts"
-import { loadConfiguration } from "./configuration.ts"
+import { countAndLoadConfiguration, loadConfiguration } from "./configuration.ts"
 import { issueDeviceToken, knownDevice } from "./device-token.ts"
 import { countingGuesses, emailSubject } from "./guesses.ts"
 import { rememberRequest } from "./magic-link.ts"
@@ -49,16 +49,18 @@ export function signInMethods(deps: Deps): Pick<ServiceImpl<typeof AuthService>,
     async externalLogin(request, context) {
       const { deviceId = "" } = request.device ?? {}
       const device = deviceId === "" ? undefined : `${request.appId} ${deviceId}`
-      await limit(deps, context, "login", { ip: networkOf(context), ...(device && { device }) })
+      const subjects = { ip: networkOf(context), ...(device && { device }) }
+      // Nothing is configured for a malformed id, but the call is counted.
+      if (parseId("app", request.appId) === undefined) await limit(deps, context, "login", subjects)
       const { name = "", email = "" } = request.profileHints ?? {}
-      const signedIn = await signIn(deps, context, {
-        ...commonOf(request),
-        appId: appIdOf(request),
-        provider: providerOf(request.provider),
-        connection: request.connection,
-        proof: proofOf(request),
-        hints: { name, email },
+      const { connection, platform } = request
+      const way = { appId: appIdOf(request), provider: providerOf(request.provider), connection }
+      const configuration = await countAndLoadConfiguration(deps, context, subjects, {
+        ...way,
+        platform: platformOf(platform),
       })
+      const asked = { ...commonOf(request), ...way, proof: proofOf(request), hints: { name, email } }
+      const signedIn = await signIn(deps, context, asked, configuration)
       return signedInShape(deps, context, signedIn)
     },
 

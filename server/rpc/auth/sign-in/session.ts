@@ -5,10 +5,11 @@ import { buildOpaque } from "@signet/kernel/token/opaque"
 import type { Deps } from "../../deps.ts"
 import type { Entry } from "./entry.ts"
 
-export async function insertSession(
+/** @param of.used The use of an account that existed earlier; null for a new one. */
+export function insertSession(
   { deps, context, tx, request, app, client, vouched, audiences, nowMs }: Entry,
-  of: { account: ProviderAccount; principal: Principal },
-): Promise<{ session: Session; refreshToken: string }> {
+  of: { account: ProviderAccount; principal: Principal; used: { email: string | null } | null },
+): { session: Session; refreshToken: string } {
   const { platform } = request
   const absoluteExpiresAtMs = absoluteExpiry(app.settings, nowMs)
   const session: Session = {
@@ -39,7 +40,7 @@ export async function insertSession(
     revokeReason: null,
   }
   const refreshToken = buildOpaque("sgrt_", deps.random)
-  await tx.sessions.insertWithToken(session, newRefreshToken(deps, session, refreshToken, nowMs, null))
+  tx.signIns.insertSession(session, newRefreshToken(deps, session, refreshToken, nowMs, null), of.used)
   return { session, refreshToken }
 }
 

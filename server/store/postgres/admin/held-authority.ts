@@ -1,13 +1,10 @@
 // Reads the contents of a membership's token in one statement.
 import type { Authorities } from "@signet/kernel/authz/ports"
-import type { Selectable } from "kysely"
 import { membershipRows } from "../identity/memberships.ts"
+import { prefixed, rowOf } from "../row-mapping.ts"
 import type { AppTable, MembershipTable } from "../schema.ts"
 import { type Database, run } from "../sql.ts"
 import { appRows } from "./apps.ts"
-
-const prefixed = (table: string, columns: readonly string[]) =>
-  columns.map((column) => `${table}.${column} as ${table}_${column}`).join(", ")
 
 const findText = `select ${prefixed("app", appRows.columns)}, ${prefixed("membership", membershipRows.columns)},
   (select version from authority_version where principal_id = membership.principal_id and app_id = app.id) as principal,
@@ -21,11 +18,12 @@ export const findHeldAuthority =
   async (id) => {
     const [row] = await run<Row>(db, findText, [id])
     if (row === undefined) return undefined
-    const of = <Table>(table: string, columns: readonly string[]) =>
-      Object.fromEntries(columns.map((column) => [column, row[`${table}_${column}`]])) as Selectable<Table>
+    const app = rowOf<AppTable>(row, "app", appRows.columns)
+    const membership = rowOf<MembershipTable>(row, "membership", membershipRows.columns)
+    if (app === undefined || membership === undefined) return undefined
     return {
       versions: { principal: Number(row.principal ?? 0), policy: Number(row.policy ?? 0) },
-      app: appRows.fromRow(of<AppTable>("app", appRows.columns)),
-      membership: membershipRows.fromRow(of<MembershipTable>("membership", membershipRows.columns)),
+      app: appRows.fromRow(app),
+      membership: membershipRows.fromRow(membership),
     }
   }

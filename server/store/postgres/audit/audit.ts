@@ -16,41 +16,56 @@ const columns = Object.keys(auditTypes) as (keyof AuditEventTable)[]
 /** Up to this many rows, a fixed VALUES statement per row count is used: it is faster than `unnest`. */
 const maxRowsByValues = 4
 
+/** SQL of CTEs that write something else. `first` is the number of their first parameter. */
+export type Ctes = (first: number) => string
+
 /** SQL that inserts this many events and marks them as pending, in one round trip. The first column is the id. */
-function insertByValues(count: number): string {
+function insertByValues(count: number, others: Ctes | undefined): string {
   const width = columns.length
   const rows = Array.from(
     { length: count },
     (_, row) => `(${columns.map((_, i) => `$${row * width + i + 1}`).join(", ")})`,
   )
   const ids = Array.from({ length: count }, (_, row) => `($${row * width + 1})`)
-  return `with pending as (insert into audit_pending (event_id) values ${ids.join(", ")})
+  return `with ${others ? `${others(count * width + 1)}, ` : ""}pending as (
+  insert into audit_pending (event_id) values ${ids.join(", ")})
 insert into audit_event (${columns.join(", ")}) values ${rows.join(", ")}`
 }
 
-const insertsByValues = Array.from({ length: maxRowsByValues }, (_, i) => insertByValues(i + 1))
-
 /** SQL that inserts any number of events. */
-const insertByArrays = `with event as (
+const insertByArrays = (others: Ctes | undefined) => `with ${others ? `${others(columns.length + 1)}, ` : ""}event as (
   insert into audit_event (${columns.join(", ")})
   select * from unnest(${columns.map((column, i) => `$${i + 1}::${auditTypes[column]}[]`).join(", ")}) returning id)
 insert into audit_pending (event_id) select id from event`
 
-async function insertRows(db: Database, rows: readonly AuditEventTable[], isLast: boolean): Promise<void> {
-  const mark = isLast ? commitMarker : ""
-  const text = insertsByValues[rows.length - 1]
-  if (text !== undefined)
-    await run(
-      db,
-      mark + text,
-      rows.flatMap((row) => columns.map((column) => row[column])),
-    )
-  else
-    await run(
-      db,
-      mark + insertByArrays,
-      columns.map((column) => rows.map((row) => row[column])),
-    )
+/** The texts by their other CTEs, then by the number of events; 0 for arrays. */
+const insertTexts = new Map<Ctes | undefined, string[]>()
+
+function insertText(count: number, others: Ctes | undefined): string {
+  const texts = insertTexts.get(others) ?? []
+  insertTexts.set(others, texts)
+  const at = count <= maxRowsByValues ? count : 0
+  const text = texts[at] ?? (at === 0 ? insertByArrays(others) : insertByValues(count, others))
+  texts[at] = text
+  return text
+}
+
+interface Write {
+  readonly ctes: Ctes
+  readonly values: readonly unknown[]
+}
+
+async function insertRows(
+  db: Database,
+  rows: readonly AuditEventTable[],
+  { write, isLast }: { write: Write | undefined; isLast: boolean },
+): Promise<void> {
+  const values =
+    rows.length <= maxRowsByValues
+      ? rows.flatMap((row) => columns.map((column) => row[column]))
+      : columns.map((column) => rows.map((row) => row[column]))
+  const text = (isLast ? commitMarker : "") + insertText(rows.length, write?.ctes)
+  await run(db, text, [...values, ...(write?.values ?? [])])
 }
 
 /**
@@ -78,6 +93,12 @@ const storedIdsText = "select id from audit_event where id = any($1::text[])"
 
 /** The audit log inside one transaction. */
 export interface TransactionAuditLog extends AuditLog {
+  /**
+   * Writes something else in the statement of the appended events, at most once in a transaction with an event.
+   *
+   * @param ctes The same function for the same text.
+   */
+  writeAlong(ctes: Ctes, values: readonly unknown[]): void
   /** Writes the appended events. */
   flush(): Promise<void>
   /**
@@ -92,6 +113,7 @@ export interface TransactionAuditLog extends AuditLog {
 export function auditLog(db: Database, { seals, keyCache, onCommitted }: AuditLogDeps): TransactionAuditLog {
   const usedKeys = new Map<string, Uint8Array>()
   let appended: AuditEvent[] = []
+  let along: Write | undefined
   let hasWritten = false
 
   /** Null if the owner's key was erased. A key that this transaction creates is cached only after the commit. */
@@ -108,18 +130,25 @@ export function auditLog(db: Database, { seals, keyCache, onCommitted }: AuditLo
   }
 
   async function flush(isLast = false): Promise<void> {
-    const events = appended
+    const [events, write] = [appended, along]
+    if (events.length === 0 && write === undefined) return
+    if (events.length === 0) throw new Error("a transaction writes along with no event")
     appended = []
-    if (events.length === 0) return
+    along = undefined
     const rows: AuditEventTable[] = []
     for (const event of events) rows.push(toAuditRow(await rowOf(event)))
-    await insertRows(db, rows, isLast)
+    await insertRows(db, rows, { write, isLast })
     hasWritten = true
   }
 
   return {
     async append(event) {
       appended.push(event)
+    },
+
+    writeAlong(ctes, values) {
+      if (along !== undefined) throw new Error("a transaction has another write to send along")
+      along = { ctes, values }
     },
 
     async storedIds(ids) {

@@ -11,7 +11,7 @@ import {
   type TestStore,
 } from "../../../../test/support/postgres.ts"
 import { untilWaiting } from "../../../../test/support/waiting.ts"
-import { app, freshId, newPerson, providerClient, putApp, putPerson } from "../testing/people.ts"
+import { app, freshId, newPerson, providerClient, putApp, putPerson, putSignIn } from "../testing/people.ts"
 
 describeOnEachStore("apps, identities and memberships", (kind) => {
   let opened: TestStore
@@ -32,6 +32,13 @@ describeOnEachStore("apps, identities and memberships", (kind) => {
       await tx.apps.putProviderClient(providerClient)
       expect(await tx.apps.findConnections(app.id, "IDP_A", "WEB")).toStrictEqual([providerClient])
     })
+    const found = { app, connections: [providerClient] }
+    expect(await store.apps.findWithConnections(app.id, "IDP_A", "WEB")).toStrictEqual(found)
+    const way = { appId: app.id, provider: "IDP_A", platform: "WEB" } as const
+    const bucket = { key: new Uint8Array(32).fill(7), window: { limit: 1, seconds: 60 } }
+    const count = () => store.apps.countAndFind({ asks: [bucket], locks: [], nowMs: 1_000 }, way)
+    expect(await count()).toMatchObject({ ...found, counted: [{ granted: true }] })
+    expect(await count()).toMatchObject({ app: undefined, connections: [], counted: [{ granted: false }] })
   })
 
   test("an unknown record is not found", async () => {
@@ -42,6 +49,9 @@ describeOnEachStore("apps, identities and memberships", (kind) => {
       expect(await tx.identities.findIdentity(freshId("idn"))).toBeUndefined()
       expect(await tx.identities.findPrincipal(freshId("prn"))).toBeUndefined()
     })
+    const none = { app: undefined, connections: [] }
+    expect(await store.apps.findWithConnections(freshId("app"), "IDP_A", "WEB")).toStrictEqual(none)
+    expect(await store.apps.findWithConnections(app.id, "IDP_B", "WEB")).toStrictEqual({ ...none, app })
   })
 
   test("the origins of active apps are listed once each", async () => {
@@ -111,15 +121,15 @@ describeOnEachStore("apps, identities and memberships", (kind) => {
   })
 
   test("a used account stores the newest email and is linked again, unless it is blocked", async () => {
-    const { account, identity } = await putPerson(store)
+    const person = await putPerson(store)
+    const { account, identity } = person
     const neighbor = await putPerson(store)
     await opened.db
       .updateTable("provider_account")
       .set({ status: "REVOKED" })
       .where("id", "=", neighbor.account.id)
       .execute()
-    const mark = (email: string | null) =>
-      store.transaction((tx) => tx.identities.markAccountUsed(account.id, email, 9))
+    const mark = (email: string | null) => putSignIn(store, person, { email })
     const find = () => store.transaction((tx) => tx.identities.findAccount(account))
     const become = (status: "REVOKED" | "BLOCKED") =>
       opened.db.updateTable("provider_account").set({ status }).where("id", "=", account.id).execute()

@@ -84,11 +84,6 @@ export function identities(db: Database): Identities {
       return row && principalFromRow(row)
     },
 
-    async lockUserPrincipal(identityId) {
-      const row = await userPrincipalOf(db, identityId).forUpdate().executeTakeFirst()
-      return row && principalFromRow(row)
-    },
-
     async insertIdentity(identity, account, principal) {
       if (account.identityId !== identity.id || principal.identityId !== identity.id) {
         throw new RangeError("the account or the principal belongs to another identity")
@@ -114,23 +109,6 @@ export function identities(db: Database): Identities {
         account.refreshTokenSealed,
       ])
       return rows.length === 1
-    },
-
-    async markAccountUsed(id, email, nowMs) {
-      await db
-        .updateTable("provider_account")
-        .set((row) => ({
-          last_used_at: at(nowMs),
-          email: email ?? row.ref("email"),
-          status: row
-            .case()
-            .when("status", "=", "REVOKED")
-            .then("LINKED" as const)
-            .else(row.ref("status"))
-            .end(),
-        }))
-        .where("id", "=", id)
-        .execute()
     },
 
     async setPrimaryEmail(id, email, nowMs) {

@@ -15,10 +15,11 @@ import {
   takenOf,
 } from "../limits/limits.ts"
 import { retried } from "../retry.ts"
+import { prefixed, rowOf } from "../row-mapping.ts"
 import type { SessionTable } from "../schema.ts"
 import { type Database, run } from "../sql.ts"
 import type { TransactionOptions } from "../transaction.ts"
-import { type FactsRow, factsOf, factsText, prefixed, rowOf } from "./refresh-facts.ts"
+import { type FactsRow, factsOf, factsText } from "./refresh-facts.ts"
 import { refreshTokenRows } from "./refresh-token-row.ts"
 import { rotateCtes, rotateValues } from "./refresh-tokens.ts"
 import { sessionRows } from "./sessions.ts"

@@ -1,10 +1,10 @@
 // The facts that decide a refresh, read in one statement after the session is locked: one snapshot and one round trip.
 import type { RefreshFacts } from "@signet/kernel/ports"
 import type { Membership, Principal, Session } from "@signet/kernel/records"
-import type { Selectable } from "kysely"
 import { appRows } from "../admin/apps.ts"
 import { type PlaceRow, placeFactsOf, placeText } from "../admin/places.ts"
 import { endedText } from "../identity/memberships.ts"
+import { prefixed, rowOf } from "../row-mapping.ts"
 import type { AppTable, RefreshTokenTable } from "../schema.ts"
 import { type Database, run } from "../sql.ts"
 import { refreshTokenRows } from "./refresh-token-row.ts"
@@ -23,14 +23,11 @@ export interface FactsRow extends PlaceRow {
   around: Membership | null
 }
 
-export const prefixed = (table: string, columns: readonly string[]) =>
-  columns.map((column) => `${table}.${column} as ${table}_${column}`).join(", ")
-
 const ms = (column: string) => `floor(extract(epoch from ${column}) * 1000)`
 type Asked = Readonly<Record<"principalId" | "identityId" | "appId" | "tenantId" | "contextId", string>>
 
 /** As findMembership: the membership that is live or pending, else the newest ended one. */
-const membershipText = ({ principalId, appId }: Asked, tenantId: string, contextId: string) => `(
+export const membershipText = ({ principalId, appId }: Asked, tenantId: string, contextId: string) => `(
   select json_build_object('id', id, 'principalId', principal_id, 'appId', app_id, 'tenantId', tenant_id,
     'contextId', context_id, 'status', status, 'profile', profile, 'scopes', scopes,
     'createdAtMs', ${ms("created_at")}, 'updatedAtMs', ${ms("updated_at")})
@@ -100,14 +97,4 @@ export function factsOf(row: FactsRow, { principalId, tenantId, contextId }: Ses
     versions: { principal: Number(row.principal_version ?? 0), policy: Number(row.policy_version ?? 0) },
     place: placeFactsOf(row, { tenantId, contextId }),
   }
-}
-
-/** The row of one of the tables; undefined if the join found none. */
-export function rowOf<Table>(
-  row: FactsRow,
-  table: "token" | "app" | "session",
-  columns: readonly string[],
-): Selectable<Table> | undefined {
-  if (row[`${table}_id`] === null) return undefined
-  return Object.fromEntries(columns.map((column) => [column, row[`${table}_${column}`]])) as Selectable<Table>
 }

@@ -5,7 +5,6 @@ import { only } from "../page.ts"
 import { instant, rowMapping } from "../row-mapping.ts"
 import type { SessionTable } from "../schema.ts"
 import { at, type Database, insertInto, run } from "../sql.ts"
-import { refreshTokenRows } from "./refresh-token-row.ts"
 import { endActive, endWhere, signedInAt } from "./session-endings.ts"
 
 export const sessionRows = rowMapping<Session, SessionTable>({
@@ -41,10 +40,6 @@ export const sessionRows = rowMapping<Session, SessionTable>({
 })
 
 const insertText = insertInto("session", sessionRows.columns)
-const { columns } = refreshTokenRows
-const insertWithTokenText = `with inserted as (${insertText})
-insert into refresh_token (${columns.join(", ")})
-values (${columns.map((_, i) => `$${sessionRows.columns.length + i + 1}`).join(", ")})`
 const lockText = `select ${sessionRows.columns.join(", ")} from session where id = $1 for update`
 const lockByRefreshTokenText = `select ${sessionRows.columns.join(", ")} from session
 where id = (select session_id from refresh_token where token_hash = any($1::bytea[]) limit 1) for update`
@@ -57,11 +52,6 @@ export function sessions(db: Database): Sessions {
   return {
     async insert(session) {
       await run(db, insertText, sessionRows.values(session))
-    },
-
-    async insertWithToken(session, token) {
-      if (token.sessionId !== session.id) throw new RangeError("the token belongs to another session")
-      await run(db, insertWithTokenText, [...sessionRows.values(session), ...refreshTokenRows.values(token)])
     },
 
     async find(id) {

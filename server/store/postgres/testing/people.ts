@@ -1,5 +1,6 @@
 // Records of people with ids of their own, for tests of the store.
 import { randomBytes } from "node:crypto"
+import type { AuditEvent } from "@signet/kernel/audit/event"
 import { type IdKinds, newId } from "@signet/kernel/ids"
 import type { Store } from "@signet/kernel/ports"
 import type { Identity, Membership, Principal, ProviderAccount, RefreshToken, Session } from "@signet/kernel/records"
@@ -78,4 +79,31 @@ export async function putSession(store: Store, change: Partial<Session> = {}) {
     await tx.refreshTokens.insert(token)
   })
   return { person, session, token }
+}
+
+const sessionCreated = (session: Session): AuditEvent => ({
+  id: freshId("aud"),
+  occurredAtMs: session.createdAtMs,
+  kind: "session.created",
+  outcome: "SUCCESS",
+  reason: null,
+  appId: session.appId,
+  tenantId: session.tenantId,
+  contextId: session.contextId,
+  actorPrincipalId: session.principalId,
+  subjectPrincipalId: session.principalId,
+  subjectIdentityId: session.identityId,
+  sessionId: session.id,
+  target: null,
+  request: { id: "", route: "", ipTruncated: null },
+})
+
+/** Stores a session as a sign-in does: with its first refresh token, the use of the account, and an audit event. */
+export async function putSignIn(store: Store, person: Person, used: { email: string | null } | null): Promise<Session> {
+  const session = newSession(person)
+  await store.transaction(async (tx) => {
+    tx.signIns.insertSession(session, newToken(session), used)
+    await tx.audit.append(sessionCreated(session))
+  })
+  return session
 }
