@@ -165,7 +165,7 @@ describe("an app", () => {
     expect(await root().run("app", "update", appId)).toMatchObject({ code: 2 })
   })
 
-  test.runIf(isLong)("has tenants, which are created, listed, renamed, suspended and archived", async () => {
+  test("has tenants, which are created, listed, renamed, suspended and archived", async () => {
     const tenant = await json("tenant", "create", "Kew", ...inApp())
     tenantId = tenant.id
     expect(tenant).toMatchObject({ appId, name: "Kew", status: "ACTIVE" })
@@ -218,7 +218,7 @@ describe("an app", () => {
     expect(await json("invite", "revoke", invitation.id, ...inApp())).toMatchObject({ status: "REVOKED" })
   })
 
-  test.runIf(isLong)("has roles of permissions, which are granted and revoked", async () => {
+  test("has roles of permissions, which are granted and revoked", async () => {
     await json("permission", "create", "garden.roses.prune", ...inApp(), "--description", "Cuts roses.")
     await json("permission", "create", "garden.roses.plant", ...inApp())
     expect(await json("permission", "list", ...inApp())).toHaveLength(2)
@@ -270,7 +270,7 @@ describe("an app", () => {
     expect((await ada().run("profile", "set", "--app", "", "--json")).code).toBe(0)
   })
 
-  test.runIf(isLong)("gets personal access tokens only from a sign-in to the app itself", async () => {
+  test("gets personal access tokens only from a sign-in to the app itself", async () => {
     const args = ["--name", "ci", "--audience", "svc-notes", "--scope", "notes.read", "--json"]
     expect(await ada().run("pat", "create", "--app", appId, ...args)).toMatchObject({
       code: 3,
