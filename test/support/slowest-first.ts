@@ -3,25 +3,10 @@ import { BaseSequencer, type TestSpecification } from "vitest/node"
 
 /** The slowest files, which must start first in either form of a run. Short files should come last. */
 const longest = [
-  "test/conformance/conformance.test.ts",
-  "test/story/cli.test.ts",
-  "test/story/crash.test.ts",
-  "test/story/messaging-crash.test.ts",
-  "test/story/edge-crash.test.ts",
-  "test/story/messenger-crash.test.ts",
-  "test/story/messenger-peek.test.ts",
-  "test/story/messenger-history.test.ts",
-  "test/story/messenger-backup.test.ts",
   "test/story/newcomers.test.ts",
-  "test/story/races.test.ts",
-  "test/story/identity-browser.test.ts",
-  "test/story/messenger-browser.test.ts",
-  "test/interop/openmls.test.ts",
-  "test/interop/openmls-member.test.ts",
-  "test/interop/notes-java.test.ts",
-  "test/interop/notes-go.test.ts",
-  "test/simulation/simulation.test.ts",
-  "server/guard/vectors/properties.test.ts",
+  "test/story/messenger-crash.test.ts",
+  "test/story/administration-states.test.ts",
+  "server/store/postgres/races.test.ts",
 ]
 
 export class SlowestFirst extends BaseSequencer {
