@@ -2,11 +2,10 @@
 // each skip by the beginning of its name, so that a missing program cannot disable its tests unnoticed.
 import { readFileSync } from "node:fs"
 import { relative } from "node:path"
+import { type HookError, hookErrorsOf } from "./hook-errors.ts"
 
 export interface Report {
   readonly numPassedTests: number
-  readonly numFailedTests: number
-  readonly numFailedTestSuites: number
   readonly testResults: readonly {
     /** Path of the file. */
     readonly name: string
@@ -73,6 +72,7 @@ function failuresOf(result: FileResult, root: string) {
   const { name, message, status } = result
   const file = relative(root, name)
   const failed = messagesOf(result, root, (test) => test.status === "failed")
+  // A failed hook skips tests, and is in no test's result.
   return status === "failed" && failed.length === 0 ? [{ name: file, message: beginningOf(message) }] : failed
 }
 
@@ -97,12 +97,13 @@ export function summaryOf(reports: readonly Report[], allowed: readonly AllowedS
     .filter(([key, { file, fullName }]) => !ran.has(key) && !(pointsToLong.test(fullName) && filesThatRan.has(file)))
     .map(([key]) => key)
     .toSorted()
+  const failures = reports.flatMap(({ testResults }) => testResults.flatMap((result) => failuresOf(result, root)))
   const isFor = ({ test }: AllowedSkip, name: string) => name.startsWith(test)
   return {
     passed: reports.reduce((sum, { numPassedTests }) => sum + numPassedTests, 0),
-    failures: reports.flatMap(({ testResults }) => testResults.flatMap((result) => failuresOf(result, root))),
+    failures,
     retried: reports.flatMap(({ testResults }) => testResults.flatMap((result) => messagesOf(result, root, isRetried))),
-    failed: reports.reduce((sum, report) => sum + (report.numFailedTests || report.numFailedTestSuites || 0), 0),
+    failed: failures.length,
     skipped,
     notAllowed: skipped.filter((name) => !allowed.some((one) => isFor(one, name))),
     stale: allowed.filter((one) => !skipped.some((name) => isFor(one, name))),
@@ -112,10 +113,19 @@ export function summaryOf(reports: readonly Report[], allowed: readonly AllowedS
 /** A run without a report has failed. */
 function readReport(path: string): Report {
   try {
-    return JSON.parse(readFileSync(path, "utf8"))
+    const report: Report = JSON.parse(readFileSync(path, "utf8"))
+    const ofHooks: readonly HookError[] = JSON.parse(readFileSync(hookErrorsOf(path), "utf8"))
+    const messageOf = (file: string) => ofHooks.find((one) => one.file === file)?.message
+    return {
+      ...report,
+      testResults: report.testResults.map((result) => ({
+        ...result,
+        message: result.message || (messageOf(result.name) ?? ""),
+      })),
+    }
   } catch {
-    console.log(`There is no report ${path}: its run broke off.`)
-    return { numPassedTests: 0, numFailedTests: 1, numFailedTestSuites: 0, testResults: [] }
+    const message = "there is no report: its run broke off"
+    return { numPassedTests: 0, testResults: [{ name: path, assertionResults: [], status: "failed", message }] }
   }
 }
 
