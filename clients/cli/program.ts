@@ -49,6 +49,7 @@ const parts: readonly Part[] = [
     load: async () => (await import("./commands/service-account.ts")).serviceAccountCommand,
   },
   { name: "device", group: administer, load: async () => (await import("./commands/device.ts")).deviceCommand },
+  { name: "lockout", group: administer, load: async () => (await import("./commands/lockout.ts")).lockoutCommand },
   { name: "audit", group: administer, load: async () => (await import("./commands/audit.ts")).auditCommand },
   { name: "serve", group: operate, load: async () => (await import("./commands/serve.ts")).serveCommand },
   { name: "migrate", group: operate, load: async () => (await import("./commands/serve.ts")).migrateCommand },

@@ -1,7 +1,8 @@
 // Limits and lockouts in force: who may see and lift them, and what they disclose.
 import { defaultLimits, type Limits } from "@signet/kernel/limits/policy"
 import { Lockout_Kind } from "@signet/proto/auth/v1/limits"
-import { afterAll, beforeAll, expect, test } from "vitest"
+import { afterAll, beforeAll, describe, expect, test } from "vitest"
+import { fakeCli } from "../../clients/cli/testing/fake-cli.ts"
 import { type AdministeredServer, startAdministeredServer } from "../support/administered-server.ts"
 import type { AdministratorName } from "../support/administration.ts"
 import { bearer, refusal } from "../support/clients.ts"
@@ -128,3 +129,52 @@ test("the settings in force and the locked principals are listed, a page at a ti
 async function fetchJson(path: string): Promise<unknown> {
   return (await fetch(at.server.url + path, root())).json()
 }
+
+describe("signet lockout", () => {
+  let env: Readonly<Record<string, string>>
+  beforeAll(async () => {
+    const asked = {
+      name: "laptop",
+      allowedAudiences: ["auth"],
+      scopes: ["auth.principals.read", "auth.principals.write"],
+    }
+    const { token } = await at.clients.pats.createPat(asked, root())
+    env = { SIGNET_SERVER: at.server.url, SIGNET_SERVER_ISSUER: "https://auth.example", SIGNET_PAT: token }
+  })
+  const run = (...args: string[]) => fakeCli({ env, nowMs: () => at.server.deps.clock.nowMs() }).run("lockout", ...args)
+  const json = async (...args: string[]) => {
+    const { code, out, err } = await run(...args, "--json")
+    expect([args, code, err]).toEqual([args, 0, ""])
+    return JSON.parse(out)
+  }
+
+  test("lists, shows and lifts what refuses calls, by the first digits of an id", async () => {
+    const address = "192.0.2.7"
+    for (let i = 0; i < 3; i++) await options(address)
+    const network = "192.0.2.0/24"
+    const listed = (await json("list")) as { id: string; network: string }[]
+    const { id = "" } = listed.find((one) => one.network === network) ?? {}
+    expect(listed).not.toEqual([])
+    const digits = id.slice(0, 12)
+    expect((await run("list")).out).toContain(`${digits}\trate-limit\tsign_in_options.ip\t${network}`)
+    expect(await json("get", digits)).toMatchObject({ id, name: "sign_in_options.ip", kind: "RATE_LIMIT" })
+    expect(await run("lift", digits)).toMatchObject({ code: 2, err: expect.stringContaining("use --yes") })
+    expect(await options(address)).toBe(429)
+    expect(await json("lift", digits, "--yes")).toEqual({ id, lifted: true })
+    expect(await options(address)).toBe(200)
+    expect(await run("get", digits)).toMatchObject({ code: 2, err: expect.stringContaining("refuses calls now") })
+    expect(await run("lift", "me", "--yes")).toMatchObject({ code: 2, err: expect.stringContaining("no lockout id") })
+  })
+
+  test("prints the limits in force, and is refused without the installation's scopes", async () => {
+    expect(await json("limits")).toMatchObject({ enabled: true, lockoutPolicies: expect.any(Array) })
+    expect((await run("limits")).out).toContain("client\tlock\t2 failures in 60 s lock for 600 s, at most 600 s")
+    const asked = { name: "reader", allowedAudiences: ["auth"], scopes: ["auth.principals.read"] }
+    const { token } = await at.clients.pats.createPat(asked, at.world.as("admin"))
+    const other = fakeCli({ env: { ...env, SIGNET_PAT: token }, nowMs: () => at.server.deps.clock.nowMs() })
+    for (const args of [["list"], ["limits"], ["lift", "a".repeat(64), "--yes"]]) {
+      const { code, err } = await other.run("lockout", ...args)
+      expect([args, code, err]).toEqual([args, 4, expect.stringContaining("RESOURCE_UNRESOLVED")])
+    }
+  })
+})

@@ -16,9 +16,9 @@ import { type Cli, examples } from "../cli.ts"
 import type { Run } from "../command.ts"
 import { confirm, withYes } from "../confirm.ts"
 import { usage } from "../failure.ts"
-import { parseCount } from "../lists.ts"
+import { limitOption, parseCount } from "../lists.ts"
 import { moveCommands } from "../move.ts"
-import { showAll, showOne, type View } from "../records.ts"
+import { listAll, showAll, showOne, type View } from "../records.ts"
 import { nameIn, timeText, valueIn } from "../shape.ts"
 
 const calls = AppAuthService.method
@@ -57,6 +57,7 @@ const stateView: View<typeof PrincipalSchema> = {
     ["principal", ({ id }) => id],
     ["status", ({ status }) => nameIn(Principal_StatusSchema, status)],
     ["locked until", ({ lockExpiresAt }) => timeText(lockExpiresAt)],
+    ["lock reason", ({ lockReason }) => lockReason],
   ],
 }
 
@@ -97,9 +98,27 @@ export function userCommand(cli: Cli, run: Run): Command {
     .description("Find, lock, suspend and deactivate people.")
     .addCommand(find)
     .addCommand(get)
+    .addCommand(lockedCommand(cli, run))
   command.addCommand(lockCommand(cli, run))
   for (const one of movesOf(cli, run)) command.addCommand(one)
   return command
+}
+
+function lockedCommand(cli: Cli, run: Run): Command {
+  const command = new Command("locked")
+    .description("List locked people and services, latest expiry first, for administrators of the installation.")
+    .addOption(limitOption())
+    .action(
+      run(({ limit }: { limit: number }) =>
+        listAll(cli, calls.listLockedPrincipals, limit, {
+          view: stateView,
+          request: (page) => page,
+          items: ({ principals }) => principals,
+          next: ({ nextPageToken }) => nextPageToken,
+        }),
+      ),
+    )
+  return examples(command, ["signet user locked"])
 }
 
 interface LockOptions {
