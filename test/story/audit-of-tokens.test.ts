@@ -157,6 +157,39 @@ test("of an exchange: its policy, its subject, and the reason of a refusal", asy
   ])
 })
 
+test("every access token leads by its id to the event of its issue, and to its revocation", async () => {
+  const { auth, pats, audit } = world.clients
+  const admin = await signIn(world.server, world.clients, `admin ${Math.random()}`, { scopes: ["auth.audit.read"] })
+  const kindsOf = async (token: string) => {
+    const targetId = String(claimsOf({ body: { access_token: token } } as never).jti)
+    const { auditEvents } = await audit.listAuditEvents({ targetId }, bearer(admin.token))
+    return auditEvents.map(({ kind }) => kind)
+  }
+  const user = await world.signIn()
+  const signedIn = Object.values(user.tokens)
+  expect(signedIn.length).toBeGreaterThan(2)
+  for (const token of signedIn) expect(await kindsOf(token)).toEqual(["session.created"])
+  const retryKey = "0123456789abcdefghijkm"
+  const next = await auth.refresh({ refreshToken: user.refreshToken, retryKey })
+  expect(await kindsOf(next.accessToken)).toEqual(["session.refreshed"])
+  const retried = await auth.refresh({ refreshToken: user.refreshToken, retryKey })
+  expect(await kindsOf(retried.accessToken)).toEqual(["session.refresh_retried"])
+
+  const asked = { name: "cli", allowedAudiences: ["svc-notes"], scopes: ["notes.read"] }
+  const { token: pat } = await pats.createPat(asked, bearer(user.tokens.auth ?? ""))
+  expect(await kindsOf((await pats.exchangePat({ pat })).accessToken)).toEqual(["pat.used"])
+  const acting = await world.exchange({ subject_token: user.tokens["svc-gateway"] })
+  expect(await kindsOf(String(acting.body.access_token))).toEqual(["delegation.used"])
+  const own = await world.token({ grant_type: "client_credentials", audience: "svc-notes" }, basic(world.stranger))
+  expect(await kindsOf(String(own.body.access_token))).toEqual(["token.issued"])
+
+  const ended = user.tokens["svc-notes"] ?? ""
+  await world.revoke({ token: ended, ...assertion(world.notes) })
+  expect(await kindsOf(ended)).toEqual(["token.revoked", "session.created"])
+  // The other tokens of the same sign-in were not revoked.
+  expect(await kindsOf(user.tokens.auth ?? "")).toEqual(["session.created"])
+})
+
 test("of a delegation: who created and ended the policy, and who gave and withdrew consent, once each", async () => {
   const { delegations } = world.clients
   const scopes = ["auth.delegation.write"]

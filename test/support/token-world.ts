@@ -38,6 +38,7 @@ export async function startTokenWorld(options: TestServerOptions): Promise<Token
   const more = [
     { key: "gateway.use", audience: "svc-gateway", isDefault: true },
     { key: "auth.self", audience: "auth", isDefault: true },
+    { key: "auth.audit.read", audience: "auth", isDefault: false },
   ]
   await server.deps.store.transaction((tx) =>
     tx.apps.putApp({ ...server.app, audiences, scopes: [...server.app.scopes, ...more] }),

@@ -1,7 +1,8 @@
 import type { HandlerContext } from "@connectrpc/connect"
+import { tokenIdOf } from "@signet/kernel/audit/token-event"
 import { scopesHeld } from "@signet/kernel/authz/scopes"
 import type { AuthorityVersions } from "@signet/kernel/authz/versions"
-import { newId } from "@signet/kernel/ids"
+import type { AuditEventId } from "@signet/kernel/ids"
 import type { App, Membership, Principal, Session } from "@signet/kernel/records"
 import { buildUserClaims } from "@signet/kernel/token/claims"
 import type { Deps } from "../deps.ts"
@@ -32,17 +33,19 @@ export function issueTokens(
     versions: AuthorityVersions
     audiences: readonly [string, ...string[]]
     refreshToken: string
+    /** The event of the sign-in or refresh: the tokens' ids name it. */
+    eventId: AuditEventId
   },
 ): Issued {
   const nowMs = deps.clock.nowMs()
-  const sign = (audience: string): string =>
+  const sign = (audience: string, index: number): string =>
     deps.keys.sign("at+jwt", {
       ...buildUserClaims({
         issuer: deps.issuer,
         audience,
         session: of.session,
         principal: of.principal,
-        tokenId: newId("jti", nowMs, deps.random.bytes(10)),
+        tokenId: tokenIdOf(of.eventId, index),
         clientId: of.session.providerClientId,
         scopes: scopesHeld(of.app, of.membership, audience),
         versions: of.versions,
@@ -50,7 +53,7 @@ export function issueTokens(
         lifetimeSeconds: deps.accessTokenSeconds,
       }),
     })
-  const accessTokens = Object.fromEntries(of.audiences.map((audience) => [audience, sign(audience)]))
+  const accessTokens = Object.fromEntries(of.audiences.map((audience, index) => [audience, sign(audience, index)]))
   const refreshExpiresIn = Math.max(0, Math.floor((of.session.idleExpiresAtMs - nowMs) / 1_000))
   if (of.session.cookieMode) setCookie(context, of.session.appId, of.refreshToken, refreshExpiresIn)
   return {

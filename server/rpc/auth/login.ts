@@ -3,6 +3,7 @@ import type { HandlerContext } from "@connectrpc/connect"
 import type { AuthorityVersions } from "@signet/kernel/authz/versions"
 import { type Reason, Refused } from "@signet/kernel/errors"
 import { planSignIn } from "@signet/kernel/identity/first-login"
+import type { AuditEventId } from "@signet/kernel/ids"
 import type { App, Identity, Membership, Principal, Session } from "@signet/kernel/records"
 import { grantedAudiences } from "@signet/kernel/session/session"
 import { auditEvent } from "../audit/audit.ts"
@@ -34,6 +35,8 @@ export interface SignedIn {
   /** The address that the provider vouched for, unnormalized. */
   email: string | null
   created: boolean
+  /** The event of the new session. */
+  eventId: AuditEventId
 }
 
 /**
@@ -110,12 +113,15 @@ async function enter(entry: Entry): Promise<SignedIn | { reason: Reason }> {
     sessionId: session.id,
   }
   await tx.audit.append(auditEvent(deps, context, nowMs, { kind: "login.succeeded", ...common, target }))
-  await tx.audit.append(auditEvent(deps, context, nowMs, { kind: "session.created", ...common }))
+  const begun = auditEvent(deps, context, nowMs, { kind: "session.created", ...common })
+  await tx.audit.append(begun)
   // The facts are of the instant before an accepted invitation or a new membership.
   const isChanged = plan.takes !== null || plan.joins
   const authority = (isChanged ? undefined : heldAuthority(facts, membership)) ?? (await authorityOf(entry, membership))
   const { audiences, vouched } = entry
-  return { ...authority, session, identity: person, principal, audiences, refreshToken, email: vouched.email, created }
+  const { email } = vouched
+  const { id: eventId } = begun
+  return { ...authority, session, identity: person, principal, audiences, refreshToken, email, created, eventId }
 }
 
 /** The app and versions of the same instant as the memberships of the facts. */

@@ -4,6 +4,7 @@
 import type { HandlerContext } from "@connectrpc/connect"
 import type { AuthorityVersions } from "@signet/kernel/authz/versions"
 import { type Reason, Refused } from "@signet/kernel/errors"
+import type { AuditEventId } from "@signet/kernel/ids"
 import type { FoundRefresh, Tx } from "@signet/kernel/ports"
 import type { RefreshToken, Session } from "@signet/kernel/records"
 import { parseOpaque } from "@signet/kernel/token/opaque"
@@ -17,6 +18,8 @@ interface Refreshed extends Entitled {
   session: Session
   versions: AuthorityVersions
   refreshToken: string
+  /** The event of the refresh. */
+  eventId: AuditEventId
 }
 
 interface Rejected {
@@ -91,7 +94,8 @@ async function rotateAtOnce(
   })
   if (tooMany !== undefined) throw tooMany
   if (!isRotated) return undefined
-  return { ...decision.entitled, session: next.session, refreshToken: next.refreshToken, versions }
+  const { session: renewed, refreshToken } = next
+  return { ...decision.entitled, session: renewed, refreshToken, versions, eventId: event.id }
 }
 
 async function rotateLocked(
@@ -157,8 +161,9 @@ async function issueSuccessor(
   const { tokenId, successor, ...change } = rotation
   await tx.refreshTokens.rotate(tokenId, change, successor)
   const facts = { kind: "session.refreshed", ...ofSession(step.session) } as const
-  await tx.audit.append(auditEvent(deps, context, step.nowMs, facts))
-  return { session, refreshToken }
+  const event = auditEvent(deps, context, step.nowMs, facts)
+  await tx.audit.append(event)
+  return { session, refreshToken, eventId: event.id }
 }
 
 /**
@@ -170,6 +175,7 @@ async function reopenSuccessor(deps: Deps, context: HandlerContext, tx: Tx, step
   const of = { tokenId: token.id, token: call.token, retryKey: call.retryKey }
   const refreshToken = deps.secrets.openSuccessor(of, step.sealed)
   if (refreshToken === undefined) return undefined
-  await tx.audit.append(auditEvent(deps, context, nowMs, { kind: "session.refresh_retried", ...ofSession(session) }))
-  return { session, refreshToken }
+  const event = auditEvent(deps, context, nowMs, { kind: "session.refresh_retried", ...ofSession(session) })
+  await tx.audit.append(event)
+  return { session, refreshToken, eventId: event.id }
 }

@@ -15,16 +15,17 @@ export interface IssuedToken {
   audience: string
 }
 
-/** The inputs of a token that is issued now. */
+/** The inputs of a token that is issued now. @param tokenId Default: an id that the event of the issue has as its target. */
 export function issueOf(
   deps: Deps,
   nowMs: number,
   of: Pick<Issue, "audience" | "scopes" | "versions" | "lifetimeSeconds">,
+  tokenId = newId("jti", nowMs, deps.random.bytes(10)),
 ): Issue {
   return {
     ...of,
     issuer: deps.issuer,
-    tokenId: newId("jti", nowMs, deps.random.bytes(10)),
+    tokenId,
     nowSeconds: Math.floor(nowMs / 1_000),
   }
 }

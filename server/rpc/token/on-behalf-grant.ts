@@ -1,5 +1,6 @@
 // Issues tokens with which a service acts for a user: from the user's token, or under a standing delegation.
 import type { HandlerContext } from "@connectrpc/connect"
+import { tokenIdOf } from "@signet/kernel/audit/token-event"
 import type { AuthContext } from "@signet/kernel/authz/context"
 import { displacement, inactivity, type Liveness } from "@signet/kernel/authz/liveness"
 import { scopesHeldAnywhere } from "@signet/kernel/authz/scopes"
@@ -146,15 +147,17 @@ async function exchange(
     return refusal(reason, decision.refuse ? { error: decision.error } : {})
   }
   const { scopes, lifetimeSeconds } = decision
+  const target = { type: "delegation_policy", id: decision.policy.id }
+  const used = auditEvent(deps, context, nowMs, { kind: "delegation.used", ...event, target })
+  await tx.audit.append(used)
+  const asked = { audience: call.audience, scopes, versions: facts.versions, lifetimeSeconds }
   const claims = buildDelegatedClaims({
-    ...issueOf(deps, nowMs, { audience: call.audience, scopes, versions: facts.versions, lifetimeSeconds }),
+    ...issueOf(deps, nowMs, asked, tokenIdOf(used.id)),
     subject: who,
     actor: account,
     jobId: call.jobId,
     credentialId: call.subject.is === "delegation" ? call.subject.id : client.credentialId,
   })
-  const target = { type: "delegation_policy", id: decision.policy.id }
-  await tx.audit.append(auditEvent(deps, context, nowMs, { kind: "delegation.used", ...event, target }))
   return issued(deps, claims)
 }
 

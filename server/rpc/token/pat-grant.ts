@@ -1,6 +1,8 @@
 // Exchanges a personal access token for an access token. The personal access token is the credential; no client takes
 // part.
+
 import type { HandlerContext } from "@connectrpc/connect"
+import { tokenIdOf } from "@signet/kernel/audit/token-event"
 import { Refused } from "@signet/kernel/errors"
 import type { ContextId, TenantId } from "@signet/kernel/ids"
 import type { Pat } from "@signet/kernel/machine/records"
@@ -69,20 +71,12 @@ async function exchange(
   const isOpen = facts.app && (await isPlaceOpen(tx, facts.app.status, { ...pat, contextId }))
   if (!isOpen) return refusalOf({ is: "refuse", reason: "TENANT_SUSPENDED" })
 
-  const claims = buildPatClaims({
-    ...issueOf(deps, nowMs, { audience, scopes, versions, lifetimeSeconds: deps.accessTokenSeconds }),
-    pat,
-    contextId,
-  })
   await tx.pats.markUsed(pat.id, nowMs)
-  await tx.audit.append(
-    auditEvent(deps, context, nowMs, {
-      ...patFacts(pat),
-      kind: "pat.used",
-      contextId,
-      actorPrincipalId: pat.principalId,
-    }),
-  )
+  const used = { ...patFacts(pat), kind: "pat.used", contextId, actorPrincipalId: pat.principalId } as const
+  const event = auditEvent(deps, context, nowMs, used)
+  await tx.audit.append(event)
+  const asked = { audience, scopes, versions, lifetimeSeconds: deps.accessTokenSeconds }
+  const claims = buildPatClaims({ ...issueOf(deps, nowMs, asked, tokenIdOf(event.id)), pat, contextId })
   return issued(deps, claims)
 }
 
