@@ -1,21 +1,33 @@
-// The rights of the signed-in person that the page needs: the scopes of the token, and its app.
+// The rights of the signed-in person that the page needs: the scopes of the token, and the place that it administers.
 
+import type { SignedInUser } from "@signet/client-web"
 import { AppAuthService } from "@signet/proto/auth/v1/app_auth_service"
 import type { App } from "@signet/proto/auth/v1/apps"
-import { claimsIn, useService, useSession, useSignet } from "@signet/react/core"
-import { createContext, type ReactNode, useContext } from "react"
+import type { Tenant } from "@signet/proto/auth/v1/tenants"
+import { claimsIn, Loading, useService, useSignet } from "@signet/react/core"
+import { createContext, type ReactNode, useContext, useEffect } from "react"
 import { useAsk } from "./ask.ts"
-import type { Settings } from "./settings.ts"
+import { type Settings, writeTenantId } from "./settings.ts"
+
+/** What a token administers, from the narrowest. */
+const levels = ["context", "tenant", "app", "installation"] as const
+export type Level = (typeof levels)[number]
 
 export interface Access {
   readonly settings: Settings
   readonly appId: string
   readonly tenantId: string | undefined
+  readonly contextId: string | undefined
   readonly scopes: ReadonlySet<string>
-  /** The app of the token; undefined until it is read, or if the person may not read it. */
+  /** The app of the token; undefined until it is read, or if the token is of a tenant or has no scope for it. */
   readonly app: App | undefined
+  /** The tenant of the token, under the same conditions. */
+  readonly tenant: Tenant | undefined
+  readonly level: Level
   /** True for administrators of the installation, who administer every app. */
   readonly isInstallation: boolean
+  /** True if the token administers a place that is as wide as this one. */
+  reaches(level: Level): boolean
 }
 
 const Context = createContext<Access | undefined>(undefined)
@@ -29,27 +41,45 @@ export function useAccess(): Access {
 interface ProviderProps {
   readonly settings: Settings
   readonly appId: string
+  readonly user: SignedInUser
   readonly children: ReactNode
 }
 
-export function AccessProvider({ settings, appId, children }: ProviderProps): ReactNode {
+export function AccessProvider({ settings, appId, user, children }: ProviderProps): ReactNode {
   const { session } = useSignet()
-  const state = useSession()
-  const sessionId = state.is === "signedIn" ? state.user.sessionId : ""
-  const tenantId = state.is === "signedIn" ? state.user.tenantId : undefined
+  const { sessionId, tenantId, contextId } = user
   const admin = useService(AppAuthService)
   const scopes = useAsk(["scopes", sessionId], async () => claimsIn(await session.accessToken()).scopes)
-  const canRead = scopes.data?.has("auth.apps.read") === true
-  const app = useAsk(["app", appId, sessionId, canRead], async (signal) => {
-    if (!canRead) return null
+  const isWholeApp = tenantId === undefined && contextId === undefined
+  // A token of a tenant does not reach the app, and one of a context does not reach the tenant: the calls would be denied.
+  const readsApp = isWholeApp && scopes.data?.has("auth.apps.read") === true
+  const app = useAsk(["app", appId, sessionId, readsApp], async (signal) => {
+    if (!readsApp) return null
     return (await admin.getApp({ appId }, { signal })).app ?? null
   })
+  const readsTenant = contextId === undefined && scopes.data?.has("auth.tenants.read") === true
+  const tenant = useAsk(["tenant", appId, sessionId, readsTenant], async (signal) => {
+    if (!readsTenant || tenantId === undefined) return null
+    return (await admin.getTenant({ appId, tenantId }, { signal })).tenant ?? null
+  })
+  // The next sign-in in this browser begins at the same tenant.
+  useEffect(() => writeTenantId(tenantId ?? ""), [tenantId])
+  const isInstallation = isWholeApp && app.data?.installation === true
+  const level = levelOf(isInstallation, tenantId, contextId)
   const access: Access = {
-    ...{ settings, appId, tenantId },
+    ...{ settings, appId, tenantId, contextId, level, isInstallation },
     scopes: scopes.data ?? new Set(),
     app: app.data ?? undefined,
-    isInstallation: app.data?.installation === true && tenantId === undefined,
+    tenant: tenant.data ?? undefined,
+    reaches: (wanted) => levels.indexOf(level) >= levels.indexOf(wanted),
   }
-  if (scopes.data === undefined && scopes.isPending) return null
+  // Until then a screen for administrators of the installation would be refused to them.
+  if (scopes.isPending || app.isPending) return <Loading />
   return <Context value={access}>{children}</Context>
+}
+
+function levelOf(isInstallation: boolean, tenantId: string | undefined, contextId: string | undefined): Level {
+  if (contextId !== undefined) return "context"
+  if (tenantId !== undefined) return "tenant"
+  return isInstallation ? "installation" : "app"
 }

@@ -3,7 +3,7 @@ import { type ReactNode, useEffect, useRef } from "react"
 import { Link } from "./router.tsx"
 import { t } from "./text/frame.ts"
 
-export { type Column, List } from "@signet/react/core"
+export { type Column, List, type ListProps } from "@signet/react/core"
 
 interface PageProps {
   readonly title: string

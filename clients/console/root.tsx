@@ -1,7 +1,7 @@
 // From the address to a screen: the client, the callback of a sign-in, and who is signed in.
 import { configure, type WebSignet } from "@signet/client-web"
 import { Failed, Loading, SignetProvider, useSession } from "@signet/react/core"
-import { lazy, type ReactNode, Suspense, useEffect, useMemo, useState } from "react"
+import { lazy, type ReactNode, Suspense, useEffect, useMemo, useRef, useState } from "react"
 import { queries } from "./ask.ts"
 import { base, navigate } from "./router.tsx"
 import { readAppId, type Settings, writeAppId } from "./settings.ts"
@@ -62,6 +62,13 @@ interface GateProps {
 
 function Gate({ settings, appId, onChoose, failure }: GateProps): ReactNode {
   const state = useSession()
+  const sessionId = state.is === "signedIn" ? state.user.sessionId : undefined
+  const shown = useRef(sessionId)
+  useEffect(() => {
+    // Another tab has signed in again, perhaps elsewhere: nothing that this page has read may stay.
+    if (sessionId !== undefined && shown.current !== undefined && shown.current !== sessionId) location.reload()
+    shown.current = sessionId
+  }, [sessionId])
   // The next person must not see data that another one has read.
   useEffect(() => {
     if (state.is === "loggedOut") queries.clear()
@@ -76,7 +83,7 @@ function Gate({ settings, appId, onChoose, failure }: GateProps): ReactNode {
   }
   return (
     <Suspense fallback={<Loading />}>
-      <SignedIn settings={settings} appId={appId} />
+      <SignedIn settings={settings} appId={appId} user={state.user} />
     </Suspense>
   )
 }

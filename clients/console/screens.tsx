@@ -1,10 +1,12 @@
 // The screens by path. Each is loaded when it is first opened.
 import { type ComponentType, lazy } from "react"
+import type { Access } from "./access.tsx"
+import { type Needs, type Refusal, refusalOf } from "./offer.ts"
 import { t } from "./text/frame.ts"
 
 const overview = lazy(async () => ({ default: (await import("./screens/overview.tsx")).Overview }))
 const people = lazy(async () => ({ default: (await import("./screens/people.tsx")).People }))
-const person = lazy(async () => ({ default: (await import("./screens/person.tsx")).Person }))
+const person = lazy(async () => ({ default: (await import("./screens/person/person.tsx")).Person }))
 const apps = lazy(async () => ({ default: (await import("./screens/apps.tsx")).Apps }))
 const app = lazy(async () => ({ default: (await import("./screens/app/app.tsx")).AppScreen }))
 const services = lazy(async () => ({ default: (await import("./screens/services.tsx")).Services }))
@@ -24,41 +26,60 @@ interface Screen {
   readonly path: string
   readonly name: string
   readonly group: string
-  /** Without this scope the menu leaves the screen out. */
-  readonly scope?: string
+  /** The needs of the list. Without them the menu leaves the screen out. */
+  readonly needs?: Needs
   readonly all: ComponentType
   readonly one?: ComponentType
+  /** The needs of one object's screen. Default: those of the list. */
+  readonly needsOfOne?: Needs
 }
 
 const { nav } = t
+const auditReader: Needs = { scopes: ["auth.audit.read"] }
+
 export const screens: readonly Screen[] = [
   { path: "", name: nav.overview, group: nav.administration, all: overview },
   {
-    path: "people",
-    name: nav.people,
-    group: nav.administration,
-    scope: "auth.identities.read",
-    all: people,
-    one: person,
+    ...{ path: "people", name: nav.people, group: nav.administration, needs: { scopes: ["auth.identities.read"] } },
+    ...{ all: people, one: person },
+    needsOfOne: { scopes: ["auth.members.read", "auth.grants.read", "auth.audit.read", "auth.principals.read"] },
   },
-  { path: "apps", name: nav.apps, group: nav.administration, scope: "auth.apps.read", all: apps, one: app },
   {
-    ...{ path: "services", name: nav.services, group: nav.administration, scope: "auth.service_accounts.read" },
-    ...{ all: services, one: service },
+    ...{ path: "apps", name: nav.apps, group: nav.administration, all: apps, one: app },
+    needs: { scopes: ["auth.apps.read"], level: "app" },
+    // Each part has needs of its own.
+    needsOfOne: {},
+  },
+  {
+    ...{ path: "services", name: nav.services, group: nav.administration, all: services, one: service },
+    needs: { scopes: ["auth.service_accounts.read"] },
   },
   { path: "delegations", name: nav.delegations, group: nav.administration, all: delegations },
-  { path: "activity", name: nav.activity, group: nav.understanding, scope: "auth.audit.read", all: activity },
-  { path: "audit", name: nav.audit, group: nav.understanding, scope: "auth.audit.read", all: audit },
-  { path: "why", name: nav.why, group: nav.understanding, scope: "auth.audit.read", all: why },
-  { path: "limits", name: nav.limits, group: nav.understanding, scope: "auth.principals.read", all: limits },
+  { path: "activity", name: nav.activity, group: nav.understanding, needs: auditReader, all: activity },
+  { path: "audit", name: nav.audit, group: nav.understanding, needs: auditReader, all: audit },
+  { path: "why", name: nav.why, group: nav.understanding, needs: auditReader, all: why },
+  {
+    ...{ path: "limits", name: nav.limits, group: nav.understanding, all: limits },
+    needs: { scopes: ["auth.principals.read"], level: "installation" },
+  },
   { path: "keys", name: nav.keys, group: nav.understanding, all: keys },
   { path: "health", name: nav.health, group: nav.understanding, all: health },
 ]
 
-export function screenOf([first = "", second]: readonly string[]): ComponentType {
-  if (first === "account") return account
-  if (first === "components") return components
+interface Opened {
+  readonly name: string
+  readonly Screen: ComponentType
+  readonly refusal: Refusal | undefined
+}
+
+/** The screen at a path, and why the signed-in person cannot use it. */
+export function screenAt([first = "", second]: readonly string[], access: Access): Opened {
+  const always = (name: string, Screen: ComponentType): Opened => ({ name, Screen, refusal: undefined })
+  if (first === "account") return always(nav.account, account)
+  if (first === "components") return always(nav.components, components)
   const found = screens.find(({ path }) => path === first)
-  if (found === undefined) return nowhere
-  return second === undefined ? found.all : (found.one ?? nowhere)
+  const Screen = second === undefined ? found?.all : found?.one
+  if (found === undefined || Screen === undefined) return always(t.nowhere.title, nowhere)
+  const needs = second === undefined ? found.needs : (found.needsOfOne ?? found.needs)
+  return { name: found.name, Screen, refusal: refusalOf(needs ?? {}, access) }
 }

@@ -18,9 +18,10 @@ export async function loadSettings(): Promise<Settings> {
 }
 
 const chosenApp = "signet.console.app"
-const pattern = /^app_[0-9a-hjkmnp-tv-z]{26}$/
+const isId = (prefix: string, text: string): boolean => new RegExp(`^${prefix}_[0-9a-hjkmnp-tv-z]{26}$`).test(text)
 
-export const isAppId = (text: string): boolean => pattern.test(text)
+export const isAppId = (text: string): boolean => isId("app", text)
+export const isTenantId = (text: string): boolean => isId("ten", text)
 
 /** The app that the person chose in this browser, or the server's own choice. */
 export function readAppId(settings: Settings): string {
@@ -31,4 +32,19 @@ export function readAppId(settings: Settings): string {
 export function writeAppId(settings: Settings, appId: string): void {
   if (appId === settings.appId) localStorage.removeItem(chosenApp)
   else localStorage.setItem(chosenApp, appId)
+}
+
+const chosenTenant = "signet.console.tenant"
+
+/** The tenant of a link's `sign-in` parameter, or of the last sign-in in this browser; empty for none. */
+export function readTenantId(): string {
+  const linked = new URLSearchParams(location.search).get("sign-in") ?? ""
+  const chosen = linked || (localStorage.getItem(chosenTenant) ?? "")
+  return isTenantId(chosen) ? chosen : ""
+}
+
+/** @param tenantId Empty for the app as a whole. */
+export function writeTenantId(tenantId: string): void {
+  if (tenantId === "") localStorage.removeItem(chosenTenant)
+  else localStorage.setItem(chosenTenant, tenantId)
 }

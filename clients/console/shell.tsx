@@ -3,8 +3,11 @@ import { Loading, UserButton } from "@signet/react/core"
 import { type ReactNode, Suspense, useEffect, useState } from "react"
 import { useAccess } from "./access.tsx"
 import { Mark } from "./mark.tsx"
+import { refusalOf, usableParts } from "./offer.ts"
+import { Page } from "./page.tsx"
+import { Refused } from "./refused.tsx"
 import { base, Link, navigate, useRoute } from "./router.tsx"
-import { screenOf, screens } from "./screens.tsx"
+import { screenAt, screens } from "./screens.tsx"
 import { t } from "./text/frame.ts"
 
 export function Shell(): ReactNode {
@@ -13,7 +16,7 @@ export function Shell(): ReactNode {
   const path = parts.join("/")
   // biome-ignore lint/correctness/useExhaustiveDependencies: the menu of a small screen closes with the page.
   useEffect(() => setOpen(false), [path])
-  const Screen = screenOf(parts)
+  const { name, Screen, refusal } = screenAt(parts, useAccess())
   return (
     <div className="shell">
       <a className="skip" href="#content">
@@ -42,7 +45,13 @@ export function Shell(): ReactNode {
       </nav>
       <main id="content" className="content">
         <Suspense fallback={<Loading />}>
-          <Screen key={path} />
+          {refusal === undefined ? (
+            <Screen key={path} />
+          ) : (
+            <Page key={path} title={name}>
+              <Refused why={refusal} />
+            </Page>
+          )}
         </Suspense>
       </main>
     </div>
@@ -50,27 +59,33 @@ export function Shell(): ReactNode {
 }
 
 function AppName(): ReactNode {
-  const { app, appId, tenantId } = useAccess()
+  const { app, appId, tenant, tenantId, contextId, level } = useAccess()
   return (
     <p className="side-app">
-      <span>{app?.name ?? t.nav.thisApp}</span>
-      <span className="signet-id">{tenantId ?? appId}</span>
+      <span>{tenant?.name ?? app?.name ?? t.nav.here[level]}</span>
+      <span className="signet-id">{contextId ?? tenantId ?? appId}</span>
     </p>
   )
 }
 
 function Menu({ current }: { current: string }): ReactNode {
-  const { scopes, settings } = useAccess()
-  const isShown = ({ scope }: (typeof screens)[number]) => scope === undefined || scopes.has(scope)
+  const access = useAccess()
+  const { settings, appId } = access
+  const shownScreens = screens.flatMap(({ path, name, group, needs = {} }) => {
+    if (refusalOf(needs, access) === undefined) return [{ path, name, group, to: path === "" ? "" : `/${path}` }]
+    // What the token reaches inside of its app takes the place of the list of apps.
+    const isInside = path === "apps" && usableParts(access).length > 0
+    return isInside ? [{ path, name: t.nav.here[access.level], group, to: `/apps/${appId}` }] : []
+  })
   return (
     <>
       {[...new Set(screens.map(({ group }) => group))].map((group) => {
-        const shown = screens.filter((one) => one.group === group && isShown(one))
+        const shown = shownScreens.filter((one) => one.group === group)
         return shown.length === 0 ? null : (
           <ul key={group} aria-label={group}>
-            {shown.map(({ path, name }) => (
+            {shown.map(({ path, name, to }) => (
               <li key={path}>
-                <Link to={path === "" ? "" : `/${path}`} isCurrent={current === path}>
+                <Link to={to} isCurrent={current === path}>
                   {name}
                 </Link>
               </li>

@@ -4,7 +4,7 @@ import { type ReactNode, useRef, useState } from "react"
 import { Mark } from "./mark.tsx"
 import { Choice, Field } from "./page.tsx"
 import { base } from "./router.tsx"
-import { isAppId, type Settings } from "./settings.ts"
+import { isAppId, isTenantId, readTenantId, type Settings } from "./settings.ts"
 import { t } from "./text/frame.ts"
 
 interface WelcomeProps {
@@ -18,6 +18,9 @@ export function Welcome({ settings, appId, onChoose, children }: WelcomeProps): 
   const here = location.pathname + location.search
   const returnTo = location.pathname === `${base}/callback` ? base : here
   const [as, setAs] = useState("administrator")
+  const [tenantId, setTenantId] = useState(readTenantId)
+  const [invited, setInvited] = useState("")
+  const isInside = tenantId !== "" || invited !== ""
   const code = useRef<string>(undefined)
   const enterInstallation = useAction(async () => {
     const made = await makeAdministrator("installation")
@@ -25,6 +28,7 @@ export function Welcome({ settings, appId, onChoose, children }: WelcomeProps): 
     onChoose(made.appId)
   })
   const invitation = async () => {
+    if (isInside) return invited.trim() || undefined
     if (!settings.isDevelopment || as === "member") return undefined
     const own = appId === settings.appId ? "development" : "installation"
     return code.current ?? (await makeAdministrator(own)).invitationCode
@@ -47,21 +51,46 @@ export function Welcome({ settings, appId, onChoose, children }: WelcomeProps): 
                 ["installation", t.welcome.installation],
               ]}
             />
-            <Choice
-              label={t.welcome.as}
-              value={as}
-              onChange={setAs}
-              of={[
-                ["administrator", t.welcome.administrator],
-                ["member", t.welcome.member],
-              ]}
-            />
+            {!isInside && (
+              <Choice
+                label={t.welcome.as}
+                value={as}
+                onChange={setAs}
+                of={[
+                  ["administrator", t.welcome.administrator],
+                  ["member", t.welcome.member],
+                ]}
+              />
+            )}
             <Failed error={enterInstallation.error} />
           </>
         ) : (
           <OtherApp appId={appId} onChoose={onChoose} />
         )}
-        <SignIn returnTo={returnTo} invitation={invitation} />
+        <details className="welcome-inside" open={isInside}>
+          <summary>{t.welcome.inside}</summary>
+          <Field
+            label={t.welcome.tenant}
+            hint={t.welcome.tenantHint}
+            value={tenantId}
+            onChange={(typed) => setTenantId(typed.trim())}
+            placeholder="ten_…"
+          />
+          <Field
+            label={t.welcome.invitation}
+            hint={t.welcome.invitationHint}
+            value={invited}
+            onChange={setInvited}
+            placeholder="sginv_…"
+          />
+        </details>
+        {tenantId === "" || isTenantId(tenantId) ? (
+          <SignIn returnTo={returnTo} invitation={invitation} {...(tenantId !== "" && { tenantId })} />
+        ) : (
+          <p className="notice" role="alert">
+            {t.welcome.noTenantId}
+          </p>
+        )}
         {settings.isDevelopment && <p className="welcome-note">{t.welcome.development}</p>}
       </div>
     </main>

@@ -6,6 +6,7 @@ import { InviteMember } from "./invite-member.tsx"
 import { List } from "./list.tsx"
 import { Confirm, enumName, Failed, Status, Time } from "./parts.tsx"
 import { useText } from "./provider.tsx"
+import { useAuthorized } from "./use-authorized.ts"
 import { useAction } from "./use-call.ts"
 import { usePages } from "./use-pages.ts"
 
@@ -27,6 +28,7 @@ export function Members(props: MembersProps): ReactNode {
   const { appId, tenantId = "", contextId = "", principalId = "", linkTo } = props
   const service = useService(AppAuthService)
   const { members } = useText()
+  const canWrite = useAuthorized({ scopes: ["auth.members.write"] }) === "yes"
   const pages = usePages([appId, tenantId, contextId, principalId], async (pageToken, signal) => {
     const asked = { appId, tenantId, contextId, principalId, pageToken, pageSize: 50 }
     const { memberships, nextPageToken } = await service.listMemberships(asked, { signal })
@@ -52,6 +54,7 @@ export function Members(props: MembersProps): ReactNode {
   const buttons = (of: Membership): readonly { label: string; run: () => void }[] => {
     const ask = (is: Asked["is"]) => () => setAsked({ is, of })
     const remove = { label: members.remove, run: ask("remove") }
+    if (!canWrite) return []
     switch (of.status) {
       case Is.ACTIVE:
         return [{ label: members.suspend, run: ask("suspend") }, remove]
@@ -70,7 +73,7 @@ export function Members(props: MembersProps): ReactNode {
   }
   return (
     <div className="signet-members">
-      {principalId === "" && (
+      {canWrite && principalId === "" && (
         <div className="signet-actions signet-actions-start">
           <button type="button" className="signet-button" onClick={() => setInviting(true)}>
             {members.invite}

@@ -8,11 +8,14 @@ export interface SignInProps {
   readonly returnTo?: string
   /** Code of an invitation that the sign-in accepts; called when the person presses a button. */
   readonly invitation?: () => Promise<string | undefined>
+  /** Signs in to this tenant instead of the app as a whole. */
   readonly tenantId?: string
+  /** Signs in to this context. */
+  readonly contextId?: string
 }
 
 /** A button for each of the app's connections that a browser can be redirected to. */
-export function SignIn({ returnTo, invitation, tenantId }: SignInProps): ReactNode {
+export function SignIn({ returnTo, invitation, tenantId, contextId }: SignInProps): ReactNode {
   const signet = useSignet()
   const text = useText()
   const options = useRead(() => signet.signInOptions())
@@ -25,6 +28,7 @@ export function SignIn({ returnTo, invitation, tenantId }: SignInProps): ReactNo
       ...(returnTo !== undefined && { returnTo }),
       ...(invitationCode !== undefined && { invitationCode }),
       ...(tenantId !== undefined && { tenantId }),
+      ...(contextId !== undefined && { contextId }),
     })
   })
   if (options.data === undefined) {

@@ -106,6 +106,13 @@ export const isRead = ({ idempotency }: DescMethod): boolean =>
 
 export const administrationMethods: readonly DescMethod[] = AppAuthService.methods
 
+/** A server that requests are built for: a test server, or a program in another process. */
+export interface Target {
+  readonly url: string
+  readonly idp: Pick<TestServer["idp"], "issuer" | "jwksUri">
+  readonly deps: { readonly clock: Pick<TestServer["deps"]["clock"], "nowMs"> }
+}
+
 /** Fields of a request besides ids, valid so that only the ids can cause a refusal. */
 const bodies = (word: string): Record<string, JsonObject> => ({
   App: { name: word },
@@ -119,7 +126,7 @@ const bodies = (word: string): Record<string, JsonObject> => ({
 })
 
 /** Fields that are only set at creation. */
-const creations = ({ idp }: TestServer): Record<string, JsonObject> => ({
+const creations = ({ idp }: Target): Record<string, JsonObject> => ({
   Context: { type: "project" },
   ProviderClient: {
     provider: "IDP_A",
@@ -146,7 +153,7 @@ const isId = ({ name, fieldKind }: DescField): boolean =>
 
 /** A valid JSON request with the given ids. */
 export function requestOf(
-  server: TestServer,
+  server: Target,
   method: DescMethod,
   ids: Ids,
   change: Record<string, string> = {},
@@ -180,7 +187,7 @@ export interface RawAnswer {
 
 /** Sends JSON over Connect, so that tests see the raw response. */
 export async function callRaw(
-  server: TestServer,
+  server: Pick<Target, "url">,
   method: DescMethod,
   request: JsonObject | string,
   { headers }: Options,

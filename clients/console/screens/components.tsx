@@ -1,15 +1,18 @@
 // The components of @signet/react, each with its code and a live example that calls this server.
 
-import { Account } from "@signet/react/account"
+import { Account, LinkedAccounts, OwnData, Pats, Sessions } from "@signet/react/account"
 import {
   Confirm,
+  Dialog,
   Failed,
   List,
+  Loading,
   ShownOnce,
   SignIn,
   Status,
   Time,
   UserButton,
+  useAction,
   useAuthorized,
   useSession,
 } from "@signet/react/core"
@@ -21,16 +24,25 @@ import { code, t } from "../text/components.ts"
 
 /** The documentation page of @signet/react. */
 export function Components(): ReactNode {
-  const { appId } = useAccess()
+  const { appId, tenantId = "", contextId = "" } = useAccess()
   const examples: readonly (readonly [name: keyof typeof code, example: ReactNode])[] = [
     ["useSession", <SessionExample key="example" />],
     ["useAuthorized", <AuthorizedExample key="example" />],
     ["SignIn", <SignIn key="example" returnTo="/console/components" />],
     ["UserButton", <UserButton key="example" />],
     ["Account", <Account key="example" />],
-    ["Members", <Members key="example" appId={appId} />],
+    ["Sessions", <Sessions key="example" />],
+    ["LinkedAccounts", <LinkedAccounts key="example" />],
+    ["Pats", <Pats key="example" />],
+    ["OwnData", <OwnData key="example" />],
+    ["Members", <Members key="example" {...{ appId, tenantId, contextId }} />],
     ["List", <ListExample key="example" />],
     ["Confirm", <ConfirmExample key="example" />],
+    ["Dialog", <DialogExample key="example" />],
+    ["Loading", <Loading key="example" />],
+    ["useAction", <ActionExample key="example" />],
+    // The console's own provider is around this page.
+    ["SignetProvider", undefined],
     ["Failed", <Failed key="example" error={new Error(t.exampleFailure)} retry={() => {}} />],
     ["ShownOnce", <ShownOnce key="example" label={t.exampleLabel} secret={t.exampleSecret} />],
     ["Status", <Status key="example" name="DELETION_PENDING" />],
@@ -44,9 +56,31 @@ export function Components(): ReactNode {
           <pre className="component-code">
             <code>{code[name]}</code>
           </pre>
-          <div className="component-example">{example}</div>
+          {example && <div className="component-example">{example}</div>}
         </Card>
       ))}
+      <Card title={t.functions}>
+        <div className="signet-table">
+          <table>
+            <thead>
+              <tr>
+                <th scope="col">{t.name}</th>
+                <th scope="col">{t.does}</th>
+              </tr>
+            </thead>
+            <tbody>
+              {t.functionsAre.map(([name, does]) => (
+                <tr key={name}>
+                  <th scope="row">
+                    <code>{name}</code>
+                  </th>
+                  <td>{does}</td>
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        </div>
+      </Card>
     </Page>
   )
 }
@@ -92,5 +126,33 @@ function ConfirmExample(): ReactNode {
         />
       )}
     </>
+  )
+}
+
+function DialogExample(): ReactNode {
+  const [isOpen, setOpen] = useState(false)
+  return (
+    <>
+      <button type="button" className="signet-button" onClick={() => setOpen(true)}>
+        {t.exampleOpen}
+      </button>
+      {isOpen && (
+        <Dialog title={t.exampleQuestion} onClose={() => setOpen(false)}>
+          <p>{t.exampleAbout}</p>
+          <button type="button" className="signet-button" onClick={() => setOpen(false)}>
+            {t.exampleClose}
+          </button>
+        </Dialog>
+      )}
+    </>
+  )
+}
+
+function ActionExample(): ReactNode {
+  const wait = useAction(() => new Promise((done) => setTimeout(done, 500)))
+  return (
+    <button type="button" className="signet-button" disabled={wait.isPending} onClick={() => wait.run()}>
+      {wait.isPending ? t.examplePending : t.exampleAction}
+    </button>
   )
 }

@@ -12,18 +12,11 @@ import { t } from "../text/limits.ts"
 
 /** The limits that refuse calls now, the locked principals, and the settings in force. */
 export function Limits(): ReactNode {
-  const { isInstallation } = useAccess()
   return (
     <Page title={t.title} about={t.about}>
-      {isInstallation ? (
-        <>
-          <Lockouts />
-          <LockedPrincipals />
-          <Settings />
-        </>
-      ) : (
-        <p className="notice">{t.installationOnly}</p>
-      )}
+      <Lockouts />
+      <LockedPrincipals />
+      <Settings />
     </Page>
   )
 }

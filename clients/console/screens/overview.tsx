@@ -7,24 +7,27 @@ import { Card, Facts, Id, List, Page } from "../page.tsx"
 import { Link } from "../router.tsx"
 import { t } from "../text/screens.ts"
 import { eventColumns } from "./audit-columns.tsx"
+import { OtherPlaces } from "./other-places.tsx"
 
 /** The place that the person administers, and the newest denials. */
 export function Overview(): ReactNode {
-  const { app, appId, tenantId, scopes, isInstallation } = useAccess()
+  const { app, appId, tenant, tenantId, contextId, scopes, level } = useAccess()
   const isAdministrator = [...scopes].some((scope) => /^auth\.(apps|members|audit|roles)\./.test(scope))
   return (
-    <Page title={t.overview.title} about={isInstallation ? t.overview.aboutInstallation : t.overview.about}>
+    <Page title={t.overview.title} about={t.overview.about[level]}>
       {!isAdministrator && <p className="notice">{t.overview.noScopes}</p>}
-      <Card title={app?.name ?? t.nav.thisApp}>
+      <Card title={tenant?.name ?? app?.name ?? t.nav.here[level]}>
         <Facts
           of={[
             [t.app.id, <Id key="id" of={appId} />],
-            [t.tenant.id, tenantId ?? t.overview.wholeApp],
+            [t.tenant.id, tenantId === undefined ? t.overview.wholeApp : <Id key="tenant" of={tenantId} />],
+            ...(contextId === undefined ? [] : [[t.grant.context, <Id key="context" of={contextId} />] as const]),
             [t.app.audiences, app?.audiences.join(", ") ?? ""],
             [t.overview.yourScopes, String(scopes.size)],
           ]}
         />
       </Card>
+      <OtherPlaces />
       {scopes.has("auth.audit.read") && <Denials />}
     </Page>
   )

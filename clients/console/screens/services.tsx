@@ -13,7 +13,7 @@ import { t } from "../text/screens.ts"
 
 export function Services(): ReactNode {
   const machines = useService(ServiceAccountService)
-  const { scopes } = useAccess()
+  const { scopes, reaches } = useAccess()
   const [isCreating, setCreating] = useState(false)
   const list = useList(["services"], async (pageToken, signal) => {
     const page = await machines.listServiceAccounts({ pageToken, pageSize: 50 }, { signal })
@@ -24,7 +24,8 @@ export function Services(): ReactNode {
       title={t.services.title}
       about={t.services.about}
       actions={
-        scopes.has("auth.service_accounts.write") && (
+        scopes.has("auth.service_accounts.write") &&
+        reaches("tenant") && (
           <button type="button" className="signet-button signet-primary" onClick={() => setCreating(true)}>
             {t.services.create}
           </button>

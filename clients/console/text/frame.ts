@@ -21,6 +21,7 @@ export const t = {
     understanding: "Understanding",
     more: "More",
     thisApp: "This app",
+    here: { installation: "This app", app: "This app", tenant: "This tenant", context: "This context" },
     overview: "Overview",
     people: "People",
     apps: "Apps",
@@ -51,5 +52,25 @@ export const t = {
     development: "Development profile: the stand-in provider accepts any address without a password.",
     app: "App",
     choose: "Sign in to this app",
+    inside: "Sign in to a tenant, or with an invitation",
+    tenant: "Tenant",
+    tenantHint: "Empty for the app as a whole",
+    noTenantId: "A tenant id is ten_ and 26 characters. The person who invited you knows it.",
+    invitation: "Invitation code",
+    invitationHint: "Only for the first sign-in",
+  },
+  refused: {
+    scope: (scopes: readonly string[]) =>
+      `Your membership does not have the scope ${scopes.join(" or ")}, which this page needs. An administrator who holds it can add it.`,
+    level: {
+      installation: "This page is for administrators of the installation.",
+      app: "This page is for administrators of a whole app.",
+      tenant: "This page is for administrators of a tenant.",
+      context: "",
+    },
+    here: (place: string | undefined) =>
+      place === undefined
+        ? "You are signed in to one app."
+        : `You are signed in to ${place}, and administer nothing else.`,
   },
 }

@@ -3,7 +3,6 @@ import { plural } from "./frame.ts"
 export const t = {
   title: "Limits and lockouts",
   about: "What refuses calls now, and the settings. A list names networks without their last part, as the audit does.",
-  installationOnly: "Limits belong to no app, so this page is for administrators of the installation.",
   disabled: "The operator has disabled all limits. The defaults are shown.",
   lockouts: "Refused now",
   noLockout: "No rate limit or lock refuses calls now.",

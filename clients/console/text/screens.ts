@@ -4,12 +4,20 @@ export const t = {
   ...frame,
   overview: {
     title: "Overview",
-    about: "You administer what the scopes of your membership reach.",
-    aboutInstallation: "You administer the installation: every app, and every person.",
+    about: {
+      installation: "You administer the installation: every app, and every person.",
+      app: "You administer what the scopes of your membership reach.",
+      tenant: "You are signed in to one tenant, and administer nothing outside of it.",
+      context: "You are signed in to one context, and administer nothing outside of it.",
+    },
     noScopes:
       "Your membership has no administrative scope, so most pages are not shown. An administrator can add scopes.",
     wholeApp: "the whole app",
     yourScopes: "Your scopes",
+    places: "Your other memberships",
+    placesAbout: "A sign-in is at one place, and has the scopes of your membership there. This sign-in ends.",
+    enter: "Sign in there",
+    enterTitle: (place: string) => `Sign in to ${place}`,
     denials: "Newest denials",
     allDenials: "All denials",
     noDenials: "Nothing was denied yet.",
@@ -132,6 +140,12 @@ export const t = {
     ends: {
       suspend: "Sessions that are signed in to the tenant end, and its members are refused. You can resume it later.",
       archive: "The tenant ends permanently, with its contexts, memberships and grants. It stays in the audit.",
+    },
+    ownEnds: {
+      suspend:
+        "Sessions that are signed in to the tenant end, yours as well. Only an administrator of the app can resume it.",
+      archive:
+        "The tenant ends permanently, with its contexts, memberships and grants, and with what you administer here.",
     },
   },
   context: {

@@ -1,10 +1,13 @@
 import { AppAuthService } from "@signet/proto/auth/v1/app_auth_service"
+import type { App } from "@signet/proto/auth/v1/apps"
 import { Failed, Loading, useService } from "@signet/react/core"
 import { Members } from "@signet/react/members"
 import type { ReactNode } from "react"
 import { useAccess } from "../../access.tsx"
 import { useAsk } from "../../ask.ts"
+import { appParts, isAppPart, refusalOf, usableParts } from "../../offer.ts"
 import { Id, Page } from "../../page.tsx"
+import { Refused } from "../../refused.tsx"
 import { Link, useRoute } from "../../router.tsx"
 import { t } from "../../text/screens.ts"
 import { Grants } from "../grants/grants.tsx"
@@ -14,58 +17,80 @@ import { Invitations } from "./invitations.tsx"
 import { Contexts, Tenants } from "./places.tsx"
 import { Permissions, Roles } from "./roles.tsx"
 
-const tabs: readonly (readonly [path: string, name: string, scope: string])[] = [
-  ["settings", t.app.tabs.settings, "auth.apps.read"],
-  ["connections", t.app.tabs.connections, "auth.apps.read"],
-  ["tenants", t.app.tabs.tenants, "auth.tenants.read"],
-  ["contexts", t.app.tabs.contexts, "auth.tenants.read"],
-  ["members", t.app.tabs.members, "auth.members.read"],
-  ["invitations", t.app.tabs.invitations, "auth.members.read"],
-  ["roles", t.app.tabs.roles, "auth.roles.read"],
-  ["permissions", t.app.tabs.permissions, "auth.roles.read"],
-  ["grants", t.app.tabs.grants, "auth.grants.read"],
-]
-
-/** One app, with everything in it. */
+/** One app, or the tenant or context of the token, with everything in it. */
 export function AppScreen(): ReactNode {
   const { parts } = useRoute()
-  const [, appId = "", tab = "settings", inner] = parts
-  const { scopes } = useAccess()
+  const [, appId = "", asked] = parts
+  const access = useAccess()
+  const usable = usableParts(access)
+  const part = asked ?? usable[0] ?? "settings"
+  const refusal = isAppPart(part) ? refusalOf(appParts[part], access) : undefined
   const admin = useService(AppAuthService)
-  const { data, error, refetch } = useAsk(
-    ["app", appId],
-    async (signal) => (await admin.getApp({ appId }, { signal })).app,
+  const readsApp = access.reaches("app") && access.scopes.has("auth.apps.read")
+  const app = useAsk(["app", appId, readsApp], async (signal) =>
+    readsApp ? ((await admin.getApp({ appId }, { signal })).app ?? null) : null,
   )
-  if (error) return <Failed error={error} retry={() => void refetch()} />
-  if (data === undefined) return <Loading />
+  if (app.error) return <Failed error={app.error} retry={() => void app.refetch()} />
+  if (app.data === undefined) return <Loading />
+  const { tenant, tenantId, contextId } = access
+  const name = app.data?.name ?? tenant?.name ?? contextId ?? tenantId
   return (
-    <Page title={data.name || appId} about={<Id of={appId} />} under={{ to: "/apps", name: t.apps.title }}>
+    <Page
+      title={name || appId}
+      about={<Id of={contextId ?? tenantId ?? appId} />}
+      {...(readsApp && { under: { to: "/apps", name: t.apps.title } })}
+    >
       <nav className="tabs" aria-label={t.app.sections}>
-        {tabs
-          .filter(([, , scope]) => scopes.has(scope))
-          .map(([path, name]) => (
-            <Link key={path} to={`/apps/${appId}/${path}`} isCurrent={path === tab}>
-              {name}
-            </Link>
-          ))}
+        {usable.map((path) => (
+          <Link key={path} to={`/apps/${appId}/${path}`} isCurrent={path === part}>
+            {t.app.tabs[path]}
+          </Link>
+        ))}
       </nav>
-      {tab === "settings" && <AppSettings app={data} />}
-      {tab === "connections" && <Connections appId={appId} />}
-      {tab === "tenants" && <Tenants appId={appId} />}
-      {tab === "contexts" && <Contexts appId={appId} tenantId={inner ?? ""} />}
-      {tab === "members" && (
+      {refusal ? <Refused why={refusal} /> : <Part appId={appId} part={part} app={app.data} inner={parts[3]} />}
+    </Page>
+  )
+}
+
+interface PartProps {
+  readonly appId: string
+  readonly part: string
+  readonly app: App | null
+  /** The tenant to which the address narrows contexts and members. */
+  readonly inner: string | undefined
+}
+
+function Part({ appId, part, app, inner }: PartProps): ReactNode {
+  const { tenantId: own, contextId } = useAccess()
+  const tenantId = inner ?? own ?? ""
+  switch (part) {
+    case "settings":
+      return app && <AppSettings app={app} />
+    case "connections":
+      return <Connections appId={appId} />
+    case "tenants":
+      return <Tenants appId={appId} />
+    case "contexts":
+      return <Contexts appId={appId} tenantId={tenantId} />
+    case "members":
+      return (
         <Members
-          appId={appId}
-          tenantId={inner ?? ""}
+          {...{ appId, tenantId }}
+          {...(contextId !== undefined && { contextId })}
           linkTo={({ principalId, profile }) => (
             <Link to={`/people/${principalId}`}>{profile?.name || profile?.email || principalId}</Link>
           )}
         />
-      )}
-      {tab === "invitations" && <Invitations appId={appId} />}
-      {tab === "roles" && <Roles appId={appId} />}
-      {tab === "permissions" && <Permissions appId={appId} />}
-      {tab === "grants" && <Grants appId={appId} />}
-    </Page>
-  )
+      )
+    case "invitations":
+      return <Invitations appId={appId} />
+    case "roles":
+      return <Roles appId={appId} />
+    case "permissions":
+      return <Permissions appId={appId} />
+    case "grants":
+      return <Grants appId={appId} />
+    default:
+      return <p className="empty">{t.nowhere.about}</p>
+  }
 }

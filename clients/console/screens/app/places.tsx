@@ -61,7 +61,7 @@ export function Tenants({ appId }: { appId: string }): ReactNode {
             cell: ({ id, name, status }) =>
               canWrite && (
                 <PlaceActions
-                  {...{ name, status, ends: t.tenant.ends }}
+                  {...{ name, status, ends: id === own ? t.tenant.ownEnds : t.tenant.ends }}
                   count={() => countMembers({ tenantId: id })}
                   suspend={() => admin.suspendTenant({ appId, tenantId: id })}
                   resume={() => admin.resumeTenant({ appId, tenantId: id })}
@@ -86,7 +86,7 @@ export function Tenants({ appId }: { appId: string }): ReactNode {
 
 export function Contexts({ appId, tenantId }: { appId: string; tenantId: string }): ReactNode {
   const admin = useService(AppAuthService)
-  const { scopes } = useAccess()
+  const { scopes, tenantId: own, reaches } = useAccess()
   const canWrite = scopes.has("auth.tenants.write")
   const countMembers = useMemberCount(appId)
   const [isCreating, setCreating] = useState(false)
@@ -96,7 +96,7 @@ export function Contexts({ appId, tenantId }: { appId: string; tenantId: string 
   })
   return (
     <>
-      {canWrite && (
+      {canWrite && reaches("tenant") && (
         <div className="buttons">
           <button type="button" className="signet-button" onClick={() => setCreating(true)}>
             {t.context.create}
@@ -140,7 +140,7 @@ export function Contexts({ appId, tenantId }: { appId: string; tenantId: string 
       {isCreating && (
         <NewPlace
           title={t.context.create}
-          isContext
+          contextOf={own ?? "any"}
           create={(name, type, tenant) => admin.createContext({ appId, context: { name, type, tenantId: tenant } })}
           onDone={() => changed("contexts", appId)}
           onClose={() => setCreating(false)}
@@ -152,16 +152,18 @@ export function Contexts({ appId, tenantId }: { appId: string; tenantId: string 
 
 interface NewPlaceProps {
   readonly title: string
-  readonly isContext?: boolean
+  /** The tenant of a new context; "any" if the person chooses one. */
+  readonly contextOf?: string
   readonly create: (name: string, type: string, tenantId: string) => Promise<unknown>
   readonly onDone: () => Promise<unknown>
   readonly onClose: () => void
 }
 
-function NewPlace({ title, isContext, create, onDone, onClose }: NewPlaceProps): ReactNode {
+function NewPlace({ title, contextOf, create, onDone, onClose }: NewPlaceProps): ReactNode {
   const [name, setName] = useState("")
   const [type, setType] = useState("")
-  const [tenantId, setTenantId] = useState("")
+  const isContext = contextOf !== undefined
+  const [tenantId, setTenantId] = useState(contextOf === undefined || contextOf === "any" ? "" : contextOf)
   const act = useAction(async () => {
     await create(name, type, tenantId)
     await onDone()
@@ -177,7 +179,9 @@ function NewPlace({ title, isContext, create, onDone, onClose }: NewPlaceProps):
       >
         <Field label={t.tenant.name} value={name} onChange={setName} isRequired />
         {isContext && <Field label={t.context.type} value={type} onChange={setType} isRequired placeholder="project" />}
-        {isContext && <Field label={t.context.tenant} value={tenantId} onChange={setTenantId} placeholder="ten_…" />}
+        {contextOf === "any" && (
+          <Field label={t.context.tenant} value={tenantId} onChange={setTenantId} placeholder="ten_…" />
+        )}
         <Failed error={act.error} />
         <div className="signet-actions">
           <button type="button" className="signet-button" onClick={onClose}>

@@ -11,8 +11,10 @@ import { t } from "../../text/screens.ts"
 
 export function Roles({ appId }: { appId: string }): ReactNode {
   const admin = useService(AppAuthService)
-  const { scopes } = useAccess()
-  const canWrite = scopes.has("auth.roles.write")
+  const { scopes, tenantId: own, reaches } = useAccess()
+  const canWrite = scopes.has("auth.roles.write") && reaches("tenant")
+  /** A tenant's administrator reads the app's roles, and changes the tenant's own. */
+  const isOwn = ({ tenantId }: Role) => own === undefined || tenantId === own
   const [editing, setEditing] = useState<Role | "new">()
   const [archiving, setArchiving] = useState<Role>()
   const list = useList(["roles", appId, "list"], async (pageToken, signal) => {
@@ -54,6 +56,7 @@ export function Roles({ appId }: { appId: string }): ReactNode {
             head: "",
             cell: (role) =>
               canWrite &&
+              isOwn(role) &&
               role.status === Is.ACTIVE && (
                 <>
                   <button type="button" className="signet-button" onClick={() => setEditing(role)}>
@@ -117,6 +120,7 @@ const formOf = (role: Role | undefined) => ({
 
 function RoleForm({ appId, role, onClose }: { appId: string; role: Role | undefined; onClose: () => void }): ReactNode {
   const admin = useService(AppAuthService)
+  const { tenantId = "" } = useAccess()
   const [current, setCurrent] = useState(role)
   const opened = formOf(current)
   const [form, setForm] = useState(opened)
@@ -124,7 +128,7 @@ function RoleForm({ appId, role, onClose }: { appId: string; role: Role | undefi
   const read = async () => (await admin.getRole({ appId, roleId: role?.id ?? "" })).role
   const save = useAction(async () => {
     const values = { ...form, permissions: words(form.permissions) }
-    if (current === undefined) await admin.createRole({ appId, role: values })
+    if (current === undefined) await admin.createRole({ appId, role: { ...values, tenantId } })
     else {
       const { id: roleId, etag } = current
       const request = { appId, roleId, role: { ...values, etag }, updateMask: { paths: [...edited] } }
@@ -196,7 +200,7 @@ function RoleForm({ appId, role, onClose }: { appId: string; role: Role | undefi
 
 export function Permissions({ appId }: { appId: string }): ReactNode {
   const admin = useService(AppAuthService)
-  const { scopes } = useAccess()
+  const { scopes, reaches } = useAccess()
   const [key, setKey] = useState("")
   const [description, setDescription] = useState("")
   const list = useList(["permissions", appId], async (pageToken, signal) => {
@@ -211,7 +215,7 @@ export function Permissions({ appId }: { appId: string }): ReactNode {
   })
   return (
     <>
-      {scopes.has("auth.roles.write") && (
+      {scopes.has("auth.roles.write") && reaches("app") && (
         <form
           className="bar"
           onSubmit={(event) => {

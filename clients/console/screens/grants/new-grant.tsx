@@ -2,6 +2,7 @@ import { timestampFromDate } from "@bufbuild/protobuf/wkt"
 import { AppAuthService } from "@signet/proto/auth/v1/app_auth_service"
 import { Dialog, Failed, useAction, useService } from "@signet/react/core"
 import { type ReactNode, useState } from "react"
+import { useAccess } from "../../access.tsx"
 import { changed } from "../../ask.ts"
 import { Choice, Field } from "../../page.tsx"
 import { t } from "../../text/screens.ts"
@@ -19,8 +20,9 @@ export function NewGrant({ appId, principalId, roleId, onClose }: NewGrantProps)
   const roles = useRoleNames(appId)
   const [principal, setPrincipal] = useState(principalId)
   const [role, setRole] = useState(roleId)
-  const [tenant, setTenant] = useState("")
-  const [context, setContext] = useState("")
+  const { tenantId: own, contextId: ownContext } = useAccess()
+  const [tenant, setTenant] = useState(own ?? "")
+  const [context, setContext] = useState(ownContext ?? "")
   const [type, setType] = useState("")
   const [resource, setResource] = useState("")
   const [until, setUntil] = useState("")
@@ -44,14 +46,18 @@ export function NewGrant({ appId, principalId, roleId, onClose }: NewGrantProps)
       >
         <Field label={t.grant.principal} value={principal} onChange={setPrincipal} isRequired placeholder="prn_…" />
         <Choice label={t.grant.role} value={role} onChange={setRole} of={[["", t.choose], ...roles]} />
-        <Field
-          label={t.grant.tenant}
-          value={tenant}
-          onChange={setTenant}
-          placeholder="ten_…"
-          hint={t.grant.tenantHint}
-        />
-        <Field label={t.grant.context} value={context} onChange={setContext} placeholder="ctx_…" />
+        {own === undefined && (
+          <Field
+            label={t.grant.tenant}
+            value={tenant}
+            onChange={setTenant}
+            placeholder="ten_…"
+            hint={t.grant.tenantHint}
+          />
+        )}
+        {ownContext === undefined && (
+          <Field label={t.grant.context} value={context} onChange={setContext} placeholder="ctx_…" />
+        )}
         <div className="pair">
           <Field label={t.grant.resourceType} value={type} onChange={setType} placeholder="note" />
           <Field label={t.grant.resourceId} value={resource} onChange={setResource} />

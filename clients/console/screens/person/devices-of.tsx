@@ -2,23 +2,13 @@ import { createClient } from "@connectrpc/connect"
 import { AppAuthService } from "@signet/proto/auth/v1/app_auth_service"
 import { DeviceService } from "@signet/proto/messaging/v1/device_service"
 import { type Device, Device_Status as Is } from "@signet/proto/messaging/v1/records"
-import {
-  Confirm,
-  claimsIn,
-  enumName,
-  Failed,
-  Loading,
-  Status,
-  Time,
-  useAction,
-  useService,
-  useSignet,
-} from "@signet/react/core"
+import { claimsIn, enumName, Failed, Loading, Status, Time, useService, useSignet } from "@signet/react/core"
 import { type ReactNode, useMemo, useState } from "react"
-import { useAccess } from "../access.tsx"
-import { changed, useAsk, useList } from "../ask.ts"
-import { Card, Choice, Id, List } from "../page.tsx"
-import { t } from "../text/devices.ts"
+import { useAccess } from "../../access.tsx"
+import { changed, useAsk, useList } from "../../ask.ts"
+import { Choice, Id } from "../../page.tsx"
+import { t } from "../../text/devices.ts"
+import { RevokeList } from "./revoke-list.tsx"
 
 /**
  * A person's messaging devices where the signed-in person administers. The messaging service may have an audience of
@@ -46,73 +36,36 @@ function Devices({ principalId, canWrite }: { principalId: string; canWrite: boo
     const page = await devices.listUserDevices({ userId: principalId, tenantId, pageToken }, { signal })
     return { items: page.devices, nextPageToken: page.nextPageToken }
   })
-  const [ending, setEnding] = useState<Device | "all">()
-  const revoke = useAction(async (what: Device | "all") => {
+  const revoke = async (what: Device | "all") => {
     const deviceIds = what === "all" ? [] : [what.id]
     await devices.revokeUserDevices({ userId: principalId, tenantId, deviceIds })
-    setEnding(undefined)
     await Promise.all([changed(...key), changed("sessions", appId, principalId), changed("audit")])
-  })
-  const active = list.items.filter(({ status }) => status === Is.ACTIVE).length
+  }
   return (
-    <Card
+    <RevokeList
+      {...{ list, canWrite, revoke }}
       title={t.title}
-      actions={
-        canWrite &&
-        active > 0 && (
-          <button type="button" className="signet-button signet-danger" onClick={() => setEnding("all")}>
-            {t.endAll}
-          </button>
-        )
-      }
+      text={t}
+      nameOf={({ id, platform }) => platform || id}
+      isActive={({ status }) => status === Is.ACTIVE}
+      columns={[
+        {
+          head: t.device,
+          cell: ({ id, platform }) => (
+            <>
+              {platform || t.unnamed}
+              <Id of={id} />
+            </>
+          ),
+        },
+        { head: t.status, cell: ({ status }) => <Status name={enumName(Is, status)} /> },
+        { head: t.registered, cell: ({ createdAt }) => <Time at={createdAt} /> },
+        { head: t.expires, cell: ({ expiresAt }) => <Time at={expiresAt} /> },
+        { head: t.revoked, cell: ({ revokedAt }) => <Time at={revokedAt} /> },
+      ]}
     >
       {own === undefined && <Place principalId={principalId} value={tenantId} onChange={setTenantId} />}
-      <List
-        list={list}
-        keyOf={({ id }) => id}
-        none={t.none}
-        label={t.title}
-        columns={[
-          {
-            head: t.device,
-            cell: ({ id, platform }) => (
-              <>
-                {platform || t.unnamed}
-                <Id of={id} />
-              </>
-            ),
-          },
-          { head: t.status, cell: ({ status }) => <Status name={enumName(Is, status)} /> },
-          { head: t.registered, cell: ({ createdAt }) => <Time at={createdAt} /> },
-          { head: t.expires, cell: ({ expiresAt }) => <Time at={expiresAt} /> },
-          { head: t.revoked, cell: ({ revokedAt }) => <Time at={revokedAt} /> },
-          {
-            head: "",
-            cell: (device) =>
-              canWrite &&
-              device.status === Is.ACTIVE && (
-                <button type="button" className="signet-button" onClick={() => setEnding(device)}>
-                  {t.end}
-                </button>
-              ),
-          },
-        ]}
-      />
-      {ending && (
-        <Confirm
-          title={ending === "all" ? t.endAllTitle : t.endTitle}
-          about={ending === "all" ? t.endAllAbout(active, list.hasMore) : t.endAbout(ending.platform || ending.id)}
-          action={ending === "all" ? t.endAll : t.end}
-          error={revoke.error}
-          isPending={revoke.isPending}
-          onConfirm={() => revoke.run(ending)}
-          onClose={() => {
-            revoke.clear()
-            setEnding(undefined)
-          }}
-        />
-      )}
-    </Card>
+    </RevokeList>
   )
 }
 

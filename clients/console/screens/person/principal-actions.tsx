@@ -8,12 +8,12 @@ import {
 } from "@signet/proto/auth/v1/records"
 import { Confirm, Dialog, Failed, useAction, useService } from "@signet/react/core"
 import { type ReactNode, useState } from "react"
-import { useAccess } from "../access.tsx"
-import { changed } from "../ask.ts"
-import { Counted } from "../counted.tsx"
-import { Field } from "../page.tsx"
-import { t as counted } from "../text/counted.ts"
-import { t } from "../text/screens.ts"
+import { useAccess } from "../../access.tsx"
+import { changed } from "../../ask.ts"
+import { Counted } from "../../counted.tsx"
+import { Field } from "../../page.tsx"
+import { t as counted } from "../../text/counted.ts"
+import { t } from "../../text/screens.ts"
 
 type Ask = "suspend" | "deactivate"
 

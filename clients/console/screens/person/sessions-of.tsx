@@ -1,0 +1,54 @@
+import { AppAuthService } from "@signet/proto/auth/v1/app_auth_service"
+import type { Session } from "@signet/proto/auth/v1/records"
+import { Time, useService } from "@signet/react/core"
+import type { ReactNode } from "react"
+import { useAccess } from "../../access.tsx"
+import { changed, useList } from "../../ask.ts"
+import { Id } from "../../page.tsx"
+import { t } from "../../text/screens.ts"
+import { t as text } from "../../text/sessions.ts"
+import { RevokeList } from "./revoke-list.tsx"
+
+/** A principal's sessions where the signed-in person administers, with their devices. */
+export function SessionsOf({ principalId }: { principalId: string }): ReactNode {
+  const { appId, scopes } = useAccess()
+  const admin = useService(AppAuthService)
+  const key = ["sessions", appId, principalId]
+  const list = useList(key, async (pageToken, signal) => {
+    const page = await admin.listPrincipalSessions({ appId, principalId, pageToken }, { signal })
+    return { items: page.sessions, nextPageToken: page.nextPageToken }
+  })
+  const revoke = async (what: Session | "all") => {
+    if (what === "all") await admin.revokePrincipalSessions({ appId, principalId })
+    else await admin.revokePrincipalSession({ appId, sessionId: what.id })
+    await Promise.all([changed(...key), changed("audit")])
+  }
+  return (
+    <RevokeList
+      {...{ list, text, nameOf, revoke }}
+      title={t.person.sessions}
+      isActive={() => true}
+      canWrite={scopes.has("auth.members.write")}
+      columns={[
+        {
+          head: text.device,
+          cell: (session) => (
+            <>
+              {nameOf(session)}
+              {session.current && <span className="signet-tag">{text.thisOne}</span>}
+              <Id of={session.id} />
+            </>
+          ),
+        },
+        { head: text.place, cell: ({ tenantId, contextId }) => contextId || tenantId || text.wholeApp },
+        { head: text.method, cell: ({ amr }) => amr.join(", ") },
+        { head: text.started, cell: ({ createdAt }) => <Time at={createdAt} /> },
+        { head: text.lastUsed, cell: (session) => <Time at={session.lastRefreshedAt ?? session.createdAt} /> },
+        { head: text.expires, cell: ({ idleExpiresAt }) => <Time at={idleExpiresAt} /> },
+      ]}
+    />
+  )
+}
+
+const nameOf = ({ device }: Session): string =>
+  [device?.label || device?.os || text.unnamed, device?.appVersion].filter(Boolean).join(" · ")
