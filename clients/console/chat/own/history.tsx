@@ -96,15 +96,7 @@ function Asking({ messenger, transfers }: HistoryProps): ReactNode {
       {request.codes?.map((code) => (
         <div key={code.deviceId}>
           <p className="signet-muted">{t.keys.compareWith(code.deviceId)}</p>
-          <output className="safety">{code.code}</output>
-          <button
-            type="button"
-            className="signet-button"
-            disabled={confirm.isPending}
-            onClick={() => confirm.run(code)}
-          >
-            {t.keys.same}
-          </button>
+          <Compared number={code.code} isPending={confirm.isPending} onSame={() => confirm.run(code)} />
         </div>
       ))}
       <Problem error={confirm.error ?? cancel.error} />
@@ -161,22 +153,30 @@ function Giving({ messenger, transfers }: HistoryProps): ReactNode {
             {request.code === undefined ? (
               <p>{t.keys.asksByCode}</p>
             ) : (
-              <>
-                <output className="safety">{request.code}</output>
-                <button
-                  type="button"
-                  className="signet-button"
-                  disabled={give.isPending}
-                  onClick={() => give.run(request)}
-                >
-                  {t.keys.same}
-                </button>
-              </>
+              <Compared number={request.code} isPending={give.isPending} onSame={() => give.run(request)} />
             )}
           </li>
         ))}
       </ul>
       <Problem error={scan.error ?? give.error ?? failure} />
     </details>
+  )
+}
+
+interface ComparedProps {
+  readonly number: string
+  readonly isPending: boolean
+  readonly onSame: () => void
+}
+
+/** The number that both devices show, and the person's word that they are the same. */
+function Compared({ number, isPending, onSame }: ComparedProps): ReactNode {
+  return (
+    <>
+      <output className="safety">{number}</output>
+      <button type="button" className="signet-button" disabled={isPending} onClick={onSame}>
+        {t.keys.same}
+      </button>
+    </>
   )
 }
