@@ -2,7 +2,7 @@
 import { createHash } from "node:crypto"
 import { readFileSync } from "node:fs"
 import { join } from "node:path"
-import { build, type Plugin } from "esbuild"
+import { build, type Metafile, type Plugin } from "esbuild"
 import { buildWorker } from "./messenger-worker.ts"
 import { webContract } from "./web-contract.ts"
 
@@ -58,7 +58,38 @@ export async function buildConsole(): Promise<ReadonlyMap<string, Uint8Array>> {
       .map(({ path }) => nameOf(path))
     files.set(file, new TextEncoder().encode(document({ title, style, script: nameOf(script), chunks })))
   }
-  return files
+  const ofChat = [...reachable(metafile, outputOf("chat/main.tsx"))].map(nameOf)
+  const assets = [style, ...ofChat, ...worker.keys()].map((name) => place + name)
+  return files.set("offline.js", await offlineWorker(assets, files.get("chat.html")))
+}
+
+/** The outputs that an output loads, at once or later, and itself. */
+function reachable(
+  { outputs }: Pick<Metafile, "outputs">,
+  from: string,
+  found = new Set<string>(),
+): ReadonlySet<string> {
+  if (found.has(from)) return found
+  found.add(from)
+  for (const { path, external } of outputs[from]?.imports ?? []) if (!external) reachable({ outputs }, path, found)
+  return found
+}
+
+/** The chat's service worker. Browsers install it again when a file of the chat has changed. */
+async function offlineWorker(assets: readonly string[], page: Uint8Array = new Uint8Array()): Promise<Uint8Array> {
+  const version = createHash("sha256").update(assets.toSorted().join("\n")).update(page).digest("hex").slice(0, 16)
+  const { outputFiles } = await build({
+    entryPoints: [join(folder, "chat/offline-worker.ts")],
+    bundle: true,
+    // A module would not run in every browser as a service worker.
+    format: "iife",
+    target: "es2022",
+    minify: true,
+    define: { BUILD: JSON.stringify({ version, assets }) },
+    write: false,
+    logLevel: "warning",
+  })
+  return outputFiles[0]?.contents ?? new Uint8Array()
 }
 
 /** The files of the messenger's Worker, by the hash of their content. Its script names the others. */

@@ -98,6 +98,10 @@ export async function addConsole(app: FastifyInstance, settings: ConsoleSettings
     pages.get<{ Params: { name: string } }>("/console/assets/:name", ({ params }, reply) =>
       send(reply, params.name, "public, max-age=31536000, immutable"),
     )
+    // The scope of the chat's service worker is the chat's document, and no other page.
+    pages.get("/console/chat/offline.js", (_, reply) =>
+      send(reply.header("service-worker-allowed", "/console/chat"), "offline.js", "no-cache"),
+    )
     for (const path of ["/console/chat", "/console/chat/*"]) {
       pages.get(path, (_, reply) => send(reply, "chat.html", "no-cache"))
     }

@@ -1,7 +1,9 @@
 // The console's chat in Chromium: people in browsers of their own, and the rows that the server stores.
+import { createHash } from "node:crypto"
 import { mkdtempSync, rmSync } from "node:fs"
 import { join } from "node:path"
-import type { Page } from "playwright-core"
+import { maxBytes } from "@signet/kernel/messaging/limits"
+import type { Download, Page } from "playwright-core"
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
 import { chromiumMissing } from "../support/chromium.ts"
 import { type Chats, idOf, judge, openChats, press, unfold, write } from "../support/console-chat.ts"
@@ -10,6 +12,7 @@ import { fastTmpdir } from "../support/fast-tmpdir.ts"
 import { type RunningProgram, startProgram } from "../support/program.ts"
 
 const title = `the console's chat in Chromium${chromiumMissing ? ` (skipped: ${chromiumMissing})` : ""}`
+const partBytes = maxBytes.attachmentPart
 const attack = `<img src=x onerror="document.title='xss'">`
 
 describe.skipIf(!isLong || chromiumMissing !== undefined)(title, () => {
@@ -59,9 +62,42 @@ describe.skipIf(!isLong || chromiumMissing !== undefined)(title, () => {
     const file = ada.getByRole("button", { name: "plan.bin" })
     await file.waitFor()
     const [download] = await Promise.all([ada.waitForEvent("download"), file.click()])
-    const chunks: Buffer[] = []
-    for await (const chunk of await download.createReadStream()) chunks.push(chunk as Buffer)
-    expect(Buffer.concat(chunks).equals(bytes)).toBe(true)
+    expect((await bytesOf(download)).equals(bytes)).toBe(true)
+  })
+
+  test("an interrupted upload continues in the page with the same file, and sends no part twice", async () => {
+    const bytes = Buffer.from(Array.from({ length: 3 * partBytes }, (_, i) => (i * 7) % 253))
+    const chosen = { name: "film.bin", mimeType: "application/octet-stream", buffer: bytes }
+    const parts = /AttachmentService\/UploadPart/
+    /** A hash of each sent part: the same part has the same ciphertext. */
+    const sent: string[] = []
+    let isHeld = true
+    const bobsBrowser = bob.context()
+    await bobsBrowser.route(parts, async (route) => {
+      // The second part is on its way until the person stops.
+      if (isHeld && sent.length > 0) return
+      const body = route.request().postDataBuffer() ?? Buffer.of()
+      sent.push(createHash("sha256").update(body).digest("hex"))
+      await route.continue()
+    })
+    await bob.getByLabel("File", { exact: true }).setInputFiles(chosen)
+    await expect.poll(() => sent.length).toBe(1)
+    await bob.getByRole("button", { name: "Cancel", exact: true }).click()
+    const resume = bob.getByRole("button", { name: "Continue", exact: true })
+    await bob.getByText("The upload of film.bin was interrupted.").waitFor()
+    isHeld = false
+    // The browser has stored which parts the server has.
+    await bob.reload()
+    const [chooser] = await Promise.all([bob.waitForEvent("filechooser"), resume.click()])
+    await chooser.setFiles(chosen)
+    const file = ada.getByRole("button", { name: "film.bin" })
+    await file.waitFor()
+    await bobsBrowser.unroute(parts)
+    const [download] = await Promise.all([ada.waitForEvent("download"), file.click()])
+    expect((await bytesOf(download)).equals(bytes)).toBe(true)
+    await expect.poll(() => resume.count()).toBe(0)
+    expect(sent.length).toBeGreaterThan(2)
+    expect(new Set(sent).size).toBe(sent.length)
   })
 
   test("both see one safety number, and codes are compared by camera, by picture and as text", async () => {
@@ -186,3 +222,9 @@ describe.skipIf(!isLong || chromiumMissing !== undefined)(title, () => {
     expect(chats.errors).toEqual([])
   })
 })
+
+async function bytesOf(download: Download): Promise<Buffer> {
+  const chunks: Buffer[] = []
+  for await (const chunk of await download.createReadStream()) chunks.push(chunk as Buffer)
+  return Buffer.concat(chunks)
+}
