@@ -25,6 +25,7 @@ const beyond: Record<string, string> = {
   "GET /console/*": "the same, for the path of a screen",
   "GET /console/chat": "the chat's page, with a policy of its own",
   "GET /console/chat/*": "the same, for the callback of a sign-in",
+  "GET /console/chat/offline.js": "the chat's service worker",
   "GET /console/assets/{name}": "the pages' scripts and styles",
   "GET /console/settings.json": "the app that the console signs in to",
   "POST /grpc.health.v1.Health/Check": "gRPC's own health protocol, for load balancers and meshes",

@@ -6,7 +6,6 @@ import {
   Dialog,
   Failed,
   List,
-  Loading,
   ShownOnce,
   SignIn,
   Status,
@@ -39,7 +38,8 @@ export function Components(): ReactNode {
     ["List", <ListExample key="example" />],
     ["Confirm", <ConfirmExample key="example" />],
     ["Dialog", <DialogExample key="example" />],
-    ["Loading", <Loading key="example" />],
+    // A page that shows it has not loaded.
+    ["Loading", undefined],
     ["useAction", <ActionExample key="example" />],
     // The console's own provider is around this page.
     ["SignetProvider", undefined],
