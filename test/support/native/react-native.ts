@@ -1,7 +1,7 @@
 // Builds the native module of React Native with React Native's own sources on JavaScriptCore, and runs it.
 import { execFileSync, spawn, spawnSync } from "node:child_process"
 import { createHash } from "node:crypto"
-import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs"
+import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from "node:fs"
 import { basename, join, resolve } from "node:path"
 import { createInterface } from "node:readline"
 import { build } from "esbuild"

@@ -14,10 +14,11 @@ import { scenarioOverCore } from "./over-core.ts"
 
 const program = join(import.meta.dirname, "node-device.ts")
 
+/** @param runtime The command that runs a TypeScript program. */
 const nodeDevice =
-  (kind: "node" | "wasm") =>
+  (kind: "node" | "wasm", [runtime = "", ...flags]: readonly string[]) =>
   async (options: DeviceOptions): Promise<Device> => {
-    const device = lineDevice(process.execPath, [program, JSON.stringify({ ...options, kind })])
+    const device = lineDevice(runtime, [...flags, program, JSON.stringify({ ...options, kind })])
     return {
       async step(step, args) {
         const { ok, failed } = JSON.parse(await device.ask(JSON.stringify({ step, args })))
