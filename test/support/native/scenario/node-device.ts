@@ -12,12 +12,18 @@ import { scenarioOverMessenger } from "./over-messenger.ts"
 
 interface NodeDevice extends DeviceOptions {
   readonly kind: "node" | "wasm"
+  /** The program that must run this. */
+  readonly runtime: "node" | "bun" | "deno"
 }
 
 const native = join(import.meta.dirname, "../../../../dist/native")
 
 async function openDevice(device: NodeDevice): Promise<Partial<ScenarioClient>> {
   const { kind, folder, appId, authUrl, messagingUrl, audience, rootKey } = device
+  // Bun and Deno have a version of Node, too.
+  const { bun, deno } = process.versions
+  const runtime = bun !== undefined ? "bun" : deno !== undefined ? "deno" : "node"
+  if (runtime !== device.runtime) throw new Error(`this runs in ${runtime}, and not in ${device.runtime}`)
   mkdirSync(folder, { recursive: true })
   const box = createPassphraseBox({
     storage: createFileStorage(join(folder, "box")),

@@ -14,11 +14,11 @@ import { scenarioOverCore } from "./over-core.ts"
 
 const program = join(import.meta.dirname, "node-device.ts")
 
-/** @param runtime The command that runs a TypeScript program. */
+/** @param command Runs a TypeScript program in the runtime. */
 const nodeDevice =
-  (kind: "node" | "wasm", [runtime = "", ...flags]: readonly string[]) =>
+  (kind: "node" | "wasm", runtime: "node" | "bun" | "deno", [command = "", ...flags]: readonly string[]) =>
   async (options: DeviceOptions): Promise<Device> => {
-    const device = lineDevice(runtime, [...flags, program, JSON.stringify({ ...options, kind })])
+    const device = lineDevice(command, [...flags, program, JSON.stringify({ ...options, kind, runtime })])
     return {
       async step(step, args) {
         const { ok, failed } = JSON.parse(await device.ask(JSON.stringify({ step, args })))
@@ -49,19 +49,19 @@ const hexOf = (text: string) => Buffer.from(text).toString("hex")
 const textOf = (hex: string) => Buffer.from(hex, "hex").toString()
 
 export const scenarioPlatforms: Readonly<Record<string, ScenarioPlatform>> = {
-  Node: { why: undefined, build: async () => nodeDevice("node", [process.execPath]) },
+  Node: { why: undefined, build: async () => nodeDevice("node", "node", [process.execPath]) },
   "the core in WebAssembly": {
     why: undefined,
     async build() {
       await buildCore()
-      return nodeDevice("wasm", [process.execPath])
+      return nodeDevice("wasm", "node", [process.execPath])
     },
   },
   Bun: {
     why: whyNoRuntimes,
     async build() {
       await buildCore()
-      return nodeDevice("wasm", [join(unpacked(bun), "bin/bun")])
+      return nodeDevice("wasm", "bun", [join(unpacked(bun), "bin/bun")])
     },
   },
   Deno: {
@@ -69,7 +69,7 @@ export const scenarioPlatforms: Readonly<Record<string, ScenarioPlatform>> = {
     async build() {
       await buildCore()
       const flags = ["run", "--allow-all", "--no-lock", "--node-modules-dir=manual", "--no-check"]
-      return nodeDevice("wasm", [join(unpacked(deno), "deno"), ...flags])
+      return nodeDevice("wasm", "deno", [join(unpacked(deno), "deno"), ...flags])
     },
   },
   libsignet: {
