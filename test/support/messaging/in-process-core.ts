@@ -52,10 +52,15 @@ async function perform(id: number, bytes: Uint8Array): Promise<void> {
   complete(id, toBinary(EffectResultSchema, create(EffectResultSchema, { result })))
 }
 
-/** The core's global function. Its log is dropped. */
-function host(primitive: number, kind: unknown, id: unknown, bytes: unknown): void {
-  if (primitive !== Primitive.OUTPUT || kind !== OutputKind.EFFECT) return
+/** The host of tests that share this process, which have their own primitives. */
+const { host: earlier } = globalThis as { host?: (primitive: number, ...args: readonly unknown[]) => unknown }
+
+/** The core's global function. Without an earlier one, its log is dropped. */
+function host(primitive: number, ...args: readonly unknown[]): unknown {
+  const [kind, id, bytes] = args
+  if (primitive !== Primitive.OUTPUT || kind !== OutputKind.EFFECT) return earlier?.(primitive, ...args)
   if (typeof id === "number" && bytes instanceof Uint8Array) void perform(id, bytes)
+  return undefined
 }
 Object.assign(globalThis, { host })
 

@@ -8,18 +8,25 @@ import { ClientFailureSchema, type IdentityOptionsSchema } from "@signet/proto/c
 import { NativeOptionsSchema } from "@signet/proto/host/v1/host"
 import { CoreError } from "../../../clients/native/wasm/failure.ts"
 
+interface BoxInit {
+  readonly backend?: string
+  readonly version?: number
+  readonly persistent?: boolean
+}
+
 export interface NativeOptionsInit {
   readonly identity?: MessageInitShape<typeof IdentityOptionsSchema>
   readonly dataFolder?: string
   readonly box?:
     | { readonly case: "passphrase"; readonly value: { passphrase?: Uint8Array } }
-    | { readonly case: "programBox" | "wrappedBox"; readonly value: { backend?: string; version?: number } }
+    | { readonly case: "programBox" | "wrappedBox"; readonly value: BoxInit }
     | { readonly case: "secretService"; readonly value: object }
     | { readonly case: "keychain"; readonly value: { afterFirstUnlock?: boolean; accessGroup?: string } }
     | { readonly case: undefined }
   readonly performs?: number[]
   readonly trustAnchors?: string
   readonly memoryLimitMib?: number
+  readonly platform?: string
 }
 
 export const status = {
@@ -41,7 +48,7 @@ interface DriverOutput {
 }
 
 /** How the program's own primitives behave. */
-export type HostMode = "none" | "log" | "fail" | "lie" | "garbage" | "fixed" | "wrap" | "lost" | "slow"
+export type HostMode = "none" | "log" | "fail" | "lie" | "garbage" | "fixed" | "wrap" | "lost" | "slow" | "seeded"
 
 export interface Driver {
   readonly pid: number
@@ -55,6 +62,8 @@ export interface Driver {
   /** Events, as signet_next() returned them. */
   readonly events: DriverOutput[]
   readonly effects: DriverOutput[]
+  /** Performs an effect, or its end, before the next output is read. */
+  onEffect: ((output: DriverOutput) => Promise<void>) | undefined
   /** What the process wrote to its error output. */
   readonly lines: string[]
   /** Occurrences of the text in the process's memory. */
@@ -122,10 +131,11 @@ function driverOf(child: ChildProcessByStdio<Writable, Readable, Readable>): Dri
     if (output.kind === 1 || output.kind === 2) replies.set(output.id, output)
     if (output.kind === 3) events.push(output)
     if (output.kind > 3) effects.push(output)
+    if (output.kind > 3) await driver.onEffect?.(output)
   }
 
-  return {
-    ...{ pid: child.pid ?? 0, events, effects, lines, command, next },
+  const driver: Driver = {
+    ...{ pid: child.pid ?? 0, events, effects, lines, command, next, onEffect: undefined },
     async open(options, mode = "none") {
       const [code, error] = (await command(`open 1 ${mode} ${hexOf(optionsBytes(options))}`)).split(" ")
       if (code !== "0") throw failed(bytesOf(error), Number(code))
@@ -150,6 +160,7 @@ function driverOf(child: ChildProcessByStdio<Writable, Readable, Readable>): Dri
     },
     kill: () => void child.kill("SIGKILL"),
   }
+  return driver
 }
 
 function failed(bytes: Uint8Array, code: number): Error {

@@ -1,11 +1,12 @@
 // Builds the native module of React Native with React Native's own sources on JavaScriptCore, and runs it.
 import { execFileSync, spawn, spawnSync } from "node:child_process"
 import { createHash } from "node:crypto"
-import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs"
+import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from "node:fs"
 import { basename, join, resolve } from "node:path"
 import { createInterface } from "node:readline"
 import { build } from "esbuild"
 import { buildNative, whyNoLibrary } from "./library.ts"
+import { unpacked } from "./pinned-package.ts"
 
 const root = resolve(import.meta.dirname, "../../..")
 const project = join(root, "clients/react-native")
@@ -35,33 +36,8 @@ export const whyNoJsi: string | undefined = (() => {
   return hasEngine ? undefined : why("the development files of JavaScriptCore are missing")
 })()
 
-interface Pinned {
-  readonly name: string
-  readonly version: string
-  /** SHA-512 of the package. */
-  readonly integrity: string
-}
-
 /** React Native's sources. @returns The folder of its package. */
 export const reactNativeSources = (): string => unpacked(reactNative)
-
-/** Downloads a package once, without its dependencies. @returns Its folder. */
-function unpacked({ name, version, integrity }: Pinned): string {
-  const folder = join(root, "node_modules/.cache/signet", `${name}-${version}`)
-  const sources = join(folder, "package")
-  if (existsSync(sources)) return sources
-  const fresh = `${folder}.${process.pid}`
-  mkdirSync(fresh, { recursive: true })
-  execFileSync("npm", ["pack", `${name}@${version}`, "--silent", "--pack-destination", fresh], { cwd: fresh })
-  const tarball = join(fresh, `${name}-${version}.tgz`)
-  const hash = createHash("sha512").update(readFileSync(tarball)).digest("base64")
-  if (hash !== integrity) throw new Error(`${name}@${version} is not the pinned package: SHA-512 ${hash}`)
-  execFileSync("tar", ["xzf", tarball, "-C", fresh])
-  rmSync(tarball)
-  if (existsSync(folder)) rmSync(fresh, { recursive: true })
-  else renameSync(fresh, folder)
-  return sources
-}
 
 /** Installs React Native's code generator. @returns The folder of its project. */
 function installCodegen(): string {

@@ -9,6 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "seeded.h"
 #include "signet.h"
 
 static signet_client *client;
@@ -48,6 +49,7 @@ static int32_t primitive(void *context, int32_t op, const signet_value *argument
   static uint8_t bytes[65536];
   (void)context;
   if (op == SIGNET_LOG && count == 2) fprintf(stderr, "core: %.*s\n", (int)arguments[1].length, arguments[1].bytes);
+  if (strcmp(host_mode, "seeded") == 0) return seeded_primitive(op, arguments, count, answer);
   if (strcmp(host_mode, "fail") == 0 && op != SIGNET_NOW) {
     answer->kind = SIGNET_NONE;
     return SIGNET_HOST_ANSWER;
@@ -187,6 +189,10 @@ static void run(char *line) {
   if (strcmp(command, "next") == 0) next(&rest);
   if (strcmp(command, "scan") == 0) scan(&rest);
   if (strcmp(command, "memory") == 0) memory();
+  if (strcmp(command, "seed") == 0) {
+    const uint32_t seed = (uint32_t)strtoul(word(&rest), NULL, 10);
+    seeded_start(seed, strtod(word(&rest), NULL));
+  }
   if (strcmp(command, "close") == 0) printf("%d", signet_close(client));
   if (strcmp(command, "close-beside") == 0) close_beside();
   if (strcmp(command, "call") == 0 || strcmp(command, "complete") == 0 || strcmp(command, "push") == 0) {

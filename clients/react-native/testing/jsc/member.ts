@@ -13,6 +13,7 @@ import { openSignetWith, type ReactNativeOptions, type SignetClient } from "../.
 import NativeSignet from "../../spec/NativeSignet.ts"
 import { decodeUtf8, encodeUtf8 } from "../../text-encoding.ts"
 import type { Crossing } from "./replay.ts"
+import { scenarioSteps } from "./scenario.ts"
 
 declare global {
   // Of main.cpp.
@@ -74,6 +75,8 @@ interface PeekArguments {
   readonly options?: ReactNativeOptions
 }
 
+const steps = scenarioSteps(opened, writing)
+
 async function texts(id: string): Promise<string[]> {
   const entries = await writing().timeline(id)
   return entries.flatMap((entry) => (entry.is === "message" ? [decodeUtf8(entry.plaintext)] : []))
@@ -105,6 +108,11 @@ const commands: Record<string, (given: any) => unknown> = {
   transcript: () => transcript,
   leak: (secret: string) => void crossed.push(secret),
   keys: () => [Object.keys(native), Object.keys(signet ?? {}).sort(), Object.keys(messenger ?? {}).sort()],
+  step({ step, args }: { step: string; args: string[] }) {
+    const run = steps[step]
+    if (run === undefined) throw new Error(`the platform lacks the step "${step}"`)
+    return run(...args)
+  },
   verification: async (user: string) => (await writing().verification.of(user)).safetyNumber,
   close: () => opened().close(),
   fetch: async ({ url, audience, headers }: { url: string; audience?: string; headers?: Record<string, string> }) => {
