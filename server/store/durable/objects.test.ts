@@ -211,21 +211,24 @@ describe("a user", () => {
     expect((await objects.world()).audit.map(({ id }) => id)).not.toContain(audit.id)
   })
 
-  test.runIf(isLong)("reports pending changes with its newest list, and binds nothing to a device revoked meanwhile", async () => {
-    const one = newDevice(freshId("prn"))
-    const bind = { sessionId: newId("ses", nowMs, random(10)), deviceId: one.id }
-    await objects.world({ faults: 2 })
-    await store.devices.change(changeOf(one, { bind }))
-    const revoked: MessagingDevice = { ...one, status: "REVOKED", revokedAtMs: nowMs }
-    const list = newList(2n)
-    expect(await store.devices.change(changeOf(revoked, { list, revoked: [one.id] }))).toBe("done")
-    await objects.world({ faults: 0 })
-    await objects.env.USERS.getByName(userName(one.userId, place)).wake()
-    const said = async () => (await objects.world()).sessions.filter((each) => each.revoked.includes(one.id))
-    await until(async () => (await said()).length > 0)
-    expect((await objects.world()).sessions.filter((each) => each.bind?.sessionId === bind.sessionId)).toEqual([])
-    expect(await said()).toEqual([{ list: list.bytes, bind: null, revoked: [one.id], nowMs }])
-  })
+  test.runIf(isLong)(
+    "reports pending changes with its newest list, and binds nothing to a device revoked meanwhile",
+    async () => {
+      const one = newDevice(freshId("prn"))
+      const bind = { sessionId: newId("ses", nowMs, random(10)), deviceId: one.id }
+      await objects.world({ faults: 2 })
+      await store.devices.change(changeOf(one, { bind }))
+      const revoked: MessagingDevice = { ...one, status: "REVOKED", revokedAtMs: nowMs }
+      const list = newList(2n)
+      expect(await store.devices.change(changeOf(revoked, { list, revoked: [one.id] }))).toBe("done")
+      await objects.world({ faults: 0 })
+      await objects.env.USERS.getByName(userName(one.userId, place)).wake()
+      const said = async () => (await objects.world()).sessions.filter((each) => each.revoked.includes(one.id))
+      await until(async () => (await said()).length > 0)
+      expect((await objects.world()).sessions.filter((each) => each.bind?.sessionId === bind.sessionId)).toEqual([])
+      expect(await said()).toEqual([{ list: list.bytes, bind: null, revoked: [one.id], nowMs }])
+    },
+  )
 
   test("applies the effects of revocations by its alarm until they are done", async () => {
     const one = await device()

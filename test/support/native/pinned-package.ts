@@ -27,7 +27,12 @@ export function unpacked({ name, version, integrity }: Pinned): string {
   if (hash !== integrity) throw new Error(`${name}@${version} is not the pinned package: SHA-512 ${hash}`)
   execFileSync("tar", ["xzf", tarball, "-C", fresh])
   rmSync(tarball)
-  if (existsSync(folder)) rmSync(fresh, { recursive: true })
-  else renameSync(fresh, folder)
+  try {
+    renameSync(fresh, folder)
+  } catch (error) {
+    // Another process was faster.
+    rmSync(fresh, { recursive: true })
+    if (!existsSync(sources)) throw error
+  }
   return sources
 }

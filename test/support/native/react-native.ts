@@ -5,6 +5,7 @@ import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync
 import { basename, join, resolve } from "node:path"
 import { createInterface } from "node:readline"
 import { build } from "esbuild"
+import { createFileLock } from "../../../clients/node/file-lock.ts"
 import { buildNative, whyNoLibrary } from "./library.ts"
 import { unpacked } from "./pinned-package.ts"
 
@@ -42,11 +43,13 @@ export const reactNativeSources = (): string => unpacked(reactNative)
 /** Installs React Native's code generator. @returns The folder of its project. */
 function installCodegen(): string {
   const tools = join(root, "node_modules/.cache/signet", `react-native-codegen-${reactNative.version}`)
-  if (!existsSync(join(tools, "node_modules/@react-native/codegen"))) {
-    mkdirSync(tools, { recursive: true })
-    writeFileSync(join(tools, "package.json"), JSON.stringify({ private: true, dependencies: codegen }))
-    execFileSync("npm", ["install", "--no-audit", "--no-fund", "--ignore-scripts", "--loglevel=error"], { cwd: tools })
-  }
+  if (existsSync(tools)) return tools
+  // Renamed once it is whole: an installation may be interrupted.
+  const fresh = `${tools}.${process.pid}`
+  mkdirSync(fresh, { recursive: true })
+  writeFileSync(join(fresh, "package.json"), JSON.stringify({ private: true, dependencies: codegen }))
+  execFileSync("npm", ["install", "--no-audit", "--no-fund", "--ignore-scripts", "--loglevel=error"], { cwd: fresh })
+  renameSync(fresh, tools)
   return tools
 }
 
@@ -76,8 +79,13 @@ const words = (command: string, ...args: string[]) =>
   execFileSync(command, args, { encoding: "utf8" }).trim().split(/\s+/)
 const library = "javascriptcoregtk-4.1"
 
+/** Test files of other processes build the same files. */
+const builds = createFileLock(join(target, "react-native.lock"), { waitMs: 900_000, staleMs: 900_000 })
+
 /** Compiles what has changed. */
-export async function buildJsc(): Promise<JscBuild> {
+export const buildJsc = (): Promise<JscBuild> => builds.run(compileJsc)
+
+async function compileJsc(): Promise<JscBuild> {
   const libraries = (await buildNative()).folder
   const sources = join(reactNativeSources(), "ReactCommon")
   const generated = generateSpec()
@@ -108,7 +116,9 @@ export async function buildJsc(): Promise<JscBuild> {
 }
 
 /** The program of engine_test.cpp, with a sanitizer of clang. */
-export async function buildEngineTest(sanitize: string): Promise<string> {
+export const buildEngineTest = (sanitize: string): Promise<string> => builds.run(() => compileEngineTest(sanitize))
+
+async function compileEngineTest(sanitize: string): Promise<string> {
   const libraries = (await buildNative()).folder
   const flag = `-fsanitize=${sanitize}`
   const includes = [`-I${join(project, "cpp")}`, `-I${join(root, "clients/native/c")}`]
@@ -169,11 +179,13 @@ function hashOf(files: readonly string[]): string {
 
 async function bundleMember(entry = "member"): Promise<string> {
   const outfile = join(target, `${entry}.js`)
+  const fresh = `${outfile}.${process.pid}`
   await build({
     entryPoints: [join(harness, `${entry}.ts`)],
-    ...{ bundle: true, format: "iife", target: "es2022", outfile, logLevel: "warning" },
+    ...{ bundle: true, format: "iife", target: "es2022", outfile: fresh, logLevel: "warning" },
     alias: { "react-native": join(harness, "registry.ts") },
   })
+  renameSync(fresh, outfile)
   return outfile
 }
 
@@ -181,7 +193,9 @@ async function bundleMember(entry = "member"): Promise<string> {
 type Replay = (transcript: unknown, lines: readonly string[]) => string[]
 
 /** Prepares replays on Hermes. The bundle is transformed as React Native's build does. */
-export async function hermesReplay(): Promise<Replay> {
+export const hermesReplay = (): Promise<Replay> => builds.run(prepareReplay)
+
+async function prepareReplay(): Promise<Replay> {
   const program = join(unpacked(hermes), "linux64-bin/hermes")
   chmodSync(program, 0o755)
   const script = `
