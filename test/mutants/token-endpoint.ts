@@ -139,15 +139,15 @@ export const tokenEndpointMutants: readonly Mutant[] = [
   {
     fault: "a retried refresh is not audited",
     file: "server/rpc/auth/refresh.ts",
-    from: '  await tx.audit.append(auditEvent(deps, context, nowMs, { kind: "session.refresh_retried", ...ofSession(session) }))\n',
-    to: "",
+    from: '"session.refresh_retried", ...ofSession(session) })\n  await tx.audit.append(event)\n',
+    to: '"session.refresh_retried", ...ofSession(session) })\n',
     test: audit,
     name: "of a session: each refresh, each retry, a reused token, and its end",
   },
   {
     fault: "the use of a delegation is not audited",
     file: `${rpc}/on-behalf-grant.ts`,
-    from: '  await tx.audit.append(auditEvent(deps, context, nowMs, { kind: "delegation.used", ...event, target }))\n',
+    from: "  await tx.audit.append(used)\n",
     to: "",
     test: audit,
     name: "of an exchange: its policy, its subject, and the reason of a refusal",
