@@ -35,7 +35,7 @@ export const appParts = {
   grants: { scopes: ["auth.grants.read"] },
 } as const satisfies Readonly<Record<string, Needs>>
 
-export type AppPart = keyof typeof appParts
+type AppPart = keyof typeof appParts
 
 export const isAppPart = (name: string): name is AppPart => Object.hasOwn(appParts, name)
 

@@ -2,7 +2,7 @@ import { Confirm, useAction } from "@signet/react/core"
 import { type ReactNode, useState } from "react"
 import { Card, type Column, List, type ListProps } from "../../page.tsx"
 
-export interface RevokeTexts {
+interface RevokeTexts {
   readonly none: string
   readonly end: string
   readonly endTitle: string

@@ -17,7 +17,7 @@ const columns = Object.keys(auditTypes) as (keyof AuditEventTable)[]
 const maxRowsByValues = 4
 
 /** SQL of CTEs that write something else. `first` is the number of their first parameter. */
-export type Ctes = (first: number) => string
+type Ctes = (first: number) => string
 
 /** SQL that inserts this many events and marks them as pending, in one round trip. The first column is the id. */
 function insertByValues(count: number, others: Ctes | undefined): string {

@@ -35,9 +35,9 @@ export const signing = {
   sign: (seed: Uint8Array, message: Uint8Array): Uint8Array => nodeSigner(seed).sign(message),
 }
 
-export const plainSeal = (purpose: string, plaintext: Uint8Array): Uint8Array<ArrayBuffer> =>
+const plainSeal = (purpose: string, plaintext: Uint8Array): Uint8Array<ArrayBuffer> =>
   Uint8Array.from([...new TextEncoder().encode(`${purpose}\n`), ...plaintext])
-export const plainOpen = (purpose: string, sealed: Uint8Array): Uint8Array<ArrayBuffer> =>
+const plainOpen = (purpose: string, sealed: Uint8Array): Uint8Array<ArrayBuffer> =>
   Uint8Array.from(sealed.subarray(new TextEncoder().encode(purpose).length + 1))
 
 export const plainDescription = { backend: "plain", version: 1, hardware: false, deviceBound: false, persistent: true }
@@ -52,7 +52,7 @@ export const plainBox = (): SecretBox => ({
   destroy: async () => undefined,
 })
 
-export interface RecordedStore extends MessagingStore {
+interface RecordedStore extends MessagingStore {
   /** The transactions that succeeded, in order: a line for each write. */
   readonly transactions: string[]
 }
