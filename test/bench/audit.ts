@@ -5,7 +5,7 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { createClient, createRouterTransport } from "@connectrpc/connect"
 import { newId } from "@signet/kernel/ids"
-import type { Store } from "@signet/kernel/ports"
+import type { SignIns, Store } from "@signet/kernel/ports"
 import { AuthService } from "@signet/proto/auth/v1/auth_service"
 import { sql } from "kysely"
 import { createAuditCrypto } from "../../server/keys/audit-crypto.ts"
@@ -86,7 +86,20 @@ const sealsOf = (folder: string) => createAuditCrypto(loadLocalSecrets(folder).s
 /** The store as it would be if nobody asked what happened. */
 const withoutAudit = (store: Store): Store => ({
   ...store,
-  transaction: (work) => store.transaction((tx) => work({ ...tx, audit: { ...tx.audit, append: async () => {} } })),
+  transaction: (work) =>
+    store.transaction(async (tx) => {
+      // A session is written with its events: without them it takes statements of its own.
+      const writes: (() => Promise<void>)[] = []
+      const insertSession: SignIns["insertSession"] = (session, token) =>
+        void writes.push(
+          () => tx.sessions.insert(session),
+          () => tx.refreshTokens.insert(token),
+        )
+      const audit = { ...tx.audit, append: async () => {} }
+      const result = await work({ ...tx, audit, signIns: { ...tx.signIns, insertSession } })
+      for (const write of writes) await write()
+      return result
+    }),
 })
 
 /** From the moment that an event is of to its link: most of it is the rest of the event's own transaction. */
