@@ -1,14 +1,11 @@
-// The suite in `npm test`: one case of 32 on PGlite and another on the Worker, each over one protocol, and a
-// short differential script on both. The long form runs all cases on the Worker, and on PostgreSQL over two more
-// protocols. The nightly form adds all protocols, PGlite, PostgreSQL 15 if the machine has it, and serializable
-// transactions.
-import { afterAll, beforeAll, describe, expect, test } from "vitest"
-import { play } from "../differential/play.ts"
-import { createSide } from "../differential/side.ts"
+// The suite in `npm test`: one case of 32 on the Worker, each over one protocol. The long form runs all cases on the
+// Worker, and on PostgreSQL over two more protocols. The nightly form adds all protocols, PGlite, PostgreSQL 15 if the
+// machine has it, and serializable transactions.
+import { afterAll, beforeAll, describe, test } from "vitest"
 import { serveEdge } from "../support/edge.ts"
 import { effort, isLong } from "../support/effort.ts"
 import { developmentWorld } from "../support/messaging/world.ts"
-import { givePglite, programDatabase } from "../support/postgres.ts"
+import { programDatabase } from "../support/postgres.ts"
 import { findPostgresBinaries } from "../support/postgres-binaries.ts"
 import { startPostgres } from "../support/postgres-server.ts"
 import { allCases, everyOne, inTurn } from "./all-cases.ts"
@@ -36,10 +33,7 @@ interface Backend {
 const noPostgres = findPostgresBinaries() === undefined ? "no PostgreSQL was found" : undefined
 const no15 = findPostgresBinaries(15) === undefined ? "no PostgreSQL 15 was found" : undefined
 
-const small: readonly Backend[] = [
-  { name: "PGlite", start: () => serve(undefined, givePglite), runs: inTurn(short(32, 0)) },
-  { name: "the Worker", start: () => edgeOnPostgres(), runs: inTurn(short(32, 4)) },
-]
+const small: readonly Backend[] = [{ name: "the Worker", start: () => edgeOnPostgres(), runs: inTurn(short(32, 4)) }]
 const long: readonly Backend[] = [
   { name: "the Worker", start: () => serveEdge(), runs: isNight ? everyOne(cases) : inTurn(cases) },
   { name: "PostgreSQL", start: () => onPostgres(), runs: isNight ? everyOne(cases) : twice, ...missing(noPostgres) },
@@ -55,26 +49,16 @@ const night: readonly Backend[] = [
   },
 ]
 const backends = [...(isLong ? long : small), ...(isNight ? night : [])]
-/** Kept running for the differential script. */
-const running = new Map<string, Served>()
-afterAll(async () => {
-  for (const served of running.values()) await served.close()
-})
-
-describe.each(backends)("the messaging service ($name)", ({ name: backend, missing: why, start, runs }) => {
+describe.each(backends)("the messaging service ($name)", ({ missing: why, start, runs }) => {
   const scenes = new Map<string, Scene>()
+  let served: Served | undefined
   beforeAll(async () => {
     if (why !== undefined) return
-    const served = await start()
-    running.set(backend, served)
+    served = await start()
     const world = developmentWorld(served.url, served)
     for (const name of Object.keys(protocols)) scenes.set(name, sceneOf(world, name, transportTo(served, name)))
   })
-  afterAll(async () => {
-    if (!isLong) return
-    await running.get(backend)?.close()
-    running.delete(backend)
-  })
+  afterAll(() => served?.close())
 
   if (why !== undefined) test.skip(`skipped: ${why}`, () => {})
   else {
@@ -87,20 +71,6 @@ describe.each(backends)("the messaging service ($name)", ({ name: backend, missi
     }
   }
 })
-
-// Uses the servers that already run; the long form has its own (../differential).
-const alike = async () => {
-  const [left, right] = ["PGlite", "the Worker"].map((name) => {
-    const served = running.get(name)
-    if (served === undefined) throw new Error(`${name} does not run`)
-    return createSide(name, served)
-  })
-  if (left === undefined || right === undefined) throw new Error("two servers")
-  const { failure, compared } = await play({ seed: "20261122", steps: 12, left, right })
-  expect(failure).toBeUndefined()
-  expect(compared).toBeGreaterThan(9)
-}
-if (!isLong) test("one random script is answered alike by PGlite and the Worker", alike)
 
 function missing(why: string | undefined): { missing?: string } {
   return why === undefined ? {} : { missing: why }

@@ -15,13 +15,9 @@ export interface Served {
   close(): Promise<void>
 }
 
-/**
- * @param databaseUrl An empty PostgreSQL database; without it, PGlite.
- * @param prepare Fills the data folder before the start.
- */
-export async function serve(databaseUrl?: string, prepare?: (folder: string) => Promise<void>): Promise<Served> {
+/** @param databaseUrl An empty PostgreSQL database; without it, PGlite. */
+export async function serve(databaseUrl?: string): Promise<Served> {
   const folder = mkdtempSync(join(fastTmpdir(), "signet-conformance-"))
-  await prepare?.(folder)
   const program = await startProgram({
     SIGNET_PROFILE: "development",
     SIGNET_LIMITS: "off",

@@ -187,7 +187,7 @@ type Trouble = { readonly store: Fault } | { readonly call: LostCall } | undefin
 vi.setConfig({ testTimeout: effort(60_000, 600_000, 7_200_000) })
 
 /** These flows meet each kind of trouble. */
-const shortFlows = ["sending a message", "reading messages and a commit", "joining"]
+const shortFlows = ["sending a message", "joining"]
 const chosen = Object.entries(flows).filter(([name]) => isLong || shortFlows.includes(name))
 
 describe.each(chosen)("%s", (name, { who, prepare, act, check }) => {
