@@ -9,7 +9,7 @@ import { createContext, type ReactNode, useContext, useEffect } from "react"
 import { useAsk } from "./ask.ts"
 import { type Settings, writeTenantId } from "./settings.ts"
 
-/** What a token administers, from the narrowest. */
+/** The levels that a token administers, from the narrowest. */
 const levels = ["context", "tenant", "app", "installation"] as const
 export type Level = (typeof levels)[number]
 

@@ -1,4 +1,4 @@
-// Which screens a person's token can use. The menu leaves the others out, and an address of one says why.
+// The screens that a person's token can use. The menu leaves the others out, and the address of such a screen says why.
 import type { Access, Level } from "./access.tsx"
 
 export interface Needs {

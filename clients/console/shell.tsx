@@ -73,7 +73,7 @@ function Menu({ current }: { current: string }): ReactNode {
   const { settings, appId } = access
   const shownScreens = screens.flatMap(({ path, name, group, needs = {} }) => {
     if (refusalOf(needs, access) === undefined) return [{ path, name, group, to: path === "" ? "" : `/${path}` }]
-    // What the token reaches inside of its app takes the place of the list of apps.
+    // A token that may not list apps gets the parts of its own app that it may use instead.
     const isInside = path === "apps" && usableParts(access).length > 0
     return isInside ? [{ path, name: t.nav.here[access.level], group, to: `/apps/${appId}` }] : []
   })

@@ -17,7 +17,7 @@ import {
 import { type Recorder, startRecorder } from "../support/native/same-bytes/recorder.ts"
 import { storyStore } from "../support/postgres.ts"
 
-/** What a client has written. */
+/** The request bodies, store transactions and received texts of a client. */
 interface Written {
   readonly requests: readonly string[]
   readonly transactions: readonly string[]

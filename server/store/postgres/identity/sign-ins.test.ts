@@ -101,7 +101,7 @@ describeOnPostgres("a sign-in that waits for another call's lock", () => {
   })
   afterAll(() => opened.close())
 
-  /** What a sign-in sees after a wait: the holder locks and changes rows, and others change rows meanwhile. */
+  /** The facts that a sign-in reads after a wait: the holder changes locked rows, and others change rows meanwhile. */
   async function afterWait(person: Person, held: RawBuilder<unknown>, others?: RawBuilder<unknown>) {
     const waiting = await opened.db.transaction().execute(async (holder) => {
       await held.execute(holder)

@@ -1,4 +1,4 @@
-// What is equal for each client of the story: randomness by a seed, a clock that stands still, a box that hides nothing.
+// The ports that each client of the story shares: seeded randomness, a stopped clock, and a box without encryption.
 import { nodeSigner } from "@signet/canonical/node/ed25519"
 import { openMemoryStore } from "../../../../clients/core/messaging/store/memory.ts"
 import type { MessagingStore, Op } from "../../../../clients/core/messaging/store/store.ts"

@@ -1,4 +1,4 @@
-// What each platform's library does in the scenario. Arguments and answers are texts: they cross to other languages.
+// The steps that each platform's library offers to the scenario. Arguments and answers are texts, for other languages.
 
 /** Each function is one step. An error has `reason`. */
 export interface ScenarioClient {
@@ -52,7 +52,7 @@ export const stepNames: readonly string[] = Object.keys(steps).sort()
 /** The client of another user, which the test runs in Node. */
 export type PeerClient = Omit<ScenarioClient, "signIn" | "signOut" | "openMessenger" | "backUp" | "recover">
 
-/** What a device of a platform needs. */
+/** The settings of a device of a platform. */
 export interface DeviceOptions {
   /** The device's data. Its parent exists. */
   readonly folder: string
