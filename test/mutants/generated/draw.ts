@@ -9,12 +9,14 @@ const drawnFolders = [
   ...["server/rpc", "server/serving", "server/keys", "server/providers", "clients/core", "clients/node"],
 ]
 
-/** The tests that run with a drawn mutant. The long form of a story is not among them. */
-export const testsOfDrawn: readonly string[] = [
-  "{server,proto}/**/*.test.ts",
-  "clients/{core,node}/**/*.test.ts",
-  "test/{story,attack}/*.test.ts",
-]
+/** The suites whose tests run with a drawn mutant, in their short form. */
+export const suites: Readonly<Record<string, readonly string[]>> = {
+  units: ["{server,proto}/**/*.test.ts", "clients/{core,node}/**/*.test.ts"],
+  stories: ["test/story/*.test.ts"],
+  attacks: ["test/attack/*.test.ts"],
+  conformance: ["test/{conformance,differential,interop}/*.test.ts"],
+  simulation: ["test/simulation/*.test.ts"],
+}
 
 /** A draw of sixty conditions succeeds with at most this number of survivors without a reason. */
 export const maxSurvivors = 2

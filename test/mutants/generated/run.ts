@@ -1,20 +1,32 @@
 import { parseArgs } from "node:util"
-import { draw, isAmong, maxSurvivors, testsOfDrawn } from "./draw.ts"
+import { draw, isAmong, maxSurvivors, suites } from "./draw.ts"
 import { folders, furtherTests, mutatedFiles } from "./folders.ts"
 import { hunt } from "./hunt.ts"
 import { reasons } from "./reasons/all.ts"
 import { openSurvivors } from "./reasons/open.ts"
+import { compareSuites } from "./suites.ts"
 
 // Lists the generated mutants that no test kills: npm run mutation -- [folder or file] [--slowest milliseconds], or of
-// conditions that a seed draws from all handlers, verifiers and clients: npm run mutation -- --draw 60 --seed 1.
+// conditions that a seed draws from all handlers, verifiers and clients: npm run mutation -- --draw 60 --seed 1. With
+// --suites, each suite tries the drawn mutants alone, which shows the mutants that no other suite kills.
 const startedAt = performance.now()
 const text = { type: "string" } as const
 const { positionals, values } = parseArgs({
   allowPositionals: true,
-  options: { slowest: text, draw: text, seed: text },
+  options: { slowest: text, draw: text, seed: text, suites: { type: "boolean" } },
 })
 const prefix = positionals[0] ?? ""
 const drawn = values.draw === undefined ? undefined : draw(Number(values.draw), Number(values.seed ?? 1))
+const slowest = Number(values.slowest ?? Number.POSITIVE_INFINITY)
+
+if (values.suites) {
+  if (drawn === undefined) throw new Error("--suites needs --draw")
+  for (const { suite, killed, alone } of await compareSuites(drawn, slowest, (line) => console.log(line))) {
+    console.log(`${suite}: ${killed.size} of ${drawn.length} mutants killed, ${alone.length} by no other suite`)
+    for (const name of alone) console.log(`  ${name}`)
+  }
+  process.exit()
+}
 
 const nameOf = (mutant: { file: string; change: string }) => `${mutant.file}  ${mutant.change}`
 const explained = new Set(reasons.flatMap(({ file, changes }) => changes.map((change) => nameOf({ file, change }))))
@@ -25,9 +37,13 @@ const { mutants, survivors } = await hunt(
           sources: mutatedFiles().filter((file) => file.startsWith(prefix)),
           tests: [...folders.map((folder) => `${folder}/**/*.test.ts`), ...furtherTests],
         }
-      : { sources: [...new Set(drawn.map(({ file }) => file))], tests: testsOfDrawn, isTried: isAmong(drawn) }),
+      : {
+          sources: [...new Set(drawn.map(({ file }) => file))],
+          tests: Object.values(suites).flat(),
+          isTried: isAmong(drawn),
+        }),
     isExplained: (mutant) => explained.has(nameOf(mutant)),
-    slowest: Number(values.slowest ?? Number.POSITIVE_INFINITY),
+    slowest,
   },
   (line) => console.log(line),
 )
