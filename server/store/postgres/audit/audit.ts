@@ -80,6 +80,21 @@ export function appendCtes(first: number, condition: string): string {
 appended as (insert into audit_event (${columns.join(", ")}) select ${values} where ${condition})`
 }
 
+/**
+ * SQL of CTEs that write some of several events.
+ *
+ * @param first The number of the first parameter; each is an array with a value for each event.
+ * @param chosen SQL that selects the places of the events to write, from 1.
+ */
+export function appendAllCtes(first: number, chosen: string): string {
+  const arrays = columns.map((column, i) => `$${first + i}::${auditTypes[column]}[]`).join(", ")
+  return `event as (
+  select ${columns.join(", ")} from unnest(${arrays}) with ordinality as each (${columns.join(", ")}, place)
+  where place in (${chosen})
+), pending as (insert into audit_pending (event_id) select id from event),
+appended as (insert into audit_event (${columns.join(", ")}) select ${columns.join(", ")} from event)`
+}
+
 /** The values of an event, in order; undefined if the owner's key must be read from the database first. */
 export function appendValues({ seals, keyCache }: AuditLogDeps, event: AuditEvent): readonly unknown[] | undefined {
   const owner = personalOf(event) === null ? null : keyOwnerOf(event)

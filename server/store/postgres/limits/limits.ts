@@ -139,7 +139,7 @@ export function limitCounts(db: Database): LimitCounts {
   }
 }
 
-const micros = (ms: number): number => Math.round(ms * 1_000)
+export const micros = (ms: number): number => Math.round(ms * 1_000)
 
 function countedOf({ key }: Ask, rows: readonly CountedRow[]): Counted {
   const row = rows.find((each) => each.was_granted !== null && Buffer.compare(each.key, key) === 0)

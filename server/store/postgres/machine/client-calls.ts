@@ -1,6 +1,8 @@
 // Calls of clients, each one statement outside of a transaction. Each statement commits its own writes.
+import type { LivenessQuestion } from "@signet/kernel/authz/liveness-ports"
 import type { ClientCalls } from "@signet/kernel/machine/ports"
-import { appendCtes, appendValues } from "../audit/audit.ts"
+import { appendAllCtes, appendCtes, appendValues } from "../audit/audit.ts"
+import { batched } from "../batches.ts"
 import {
   type CountedJson,
   type CountedRow,
@@ -16,11 +18,19 @@ import {
   takenOf,
 } from "../limits/limits.ts"
 import { retried } from "../retry.ts"
-import { type LivenessRow, livenessOf, livenessText, livenessValues } from "../session/liveness.ts"
+import { type LivenessRow, livenessOf, livenessOfSeveral, livenessText, livenessValues } from "../session/liveness.ts"
 import { type Database, run } from "../sql.ts"
 import { assertionUses } from "../token/revocations.ts"
 import { inTransaction, type TransactionOptions } from "../transaction.ts"
-import { type ClientRow, clientOf, clientValues, findClient, taggedText } from "./client-facts.ts"
+import { type ClientRow, clientOf, clientValues, findClient, isLateText, taggedText } from "./client-facts.ts"
+import {
+  answersOf,
+  type CallRow,
+  countedCallsText,
+  countedCallsValues,
+  firstFurther,
+  type TaggedCall,
+} from "./counted-calls.ts"
 import { serviceCredentials } from "./service-credentials.ts"
 
 const asked = taggedText(6, `not ${isRefusedText}`)
@@ -36,19 +46,34 @@ const counted = taggedText(6)
 const isSame = `with same as (
   select from ${counted.facts} where ${counted.tag} = $10::text
 ), ${countingIf("exists (select from same)")}`
-const isLate = "clock_timestamp() - statement_timestamp() > interval '100 milliseconds'"
 // `late` reads all counts first: facts and liveness are from the snapshot before a wait for a bucket's lock.
 const countAndAppendOfText = `${isSame}, late as materialized (
-  select ${isLate} as is_late from (select count(*) from counted) as all_counted
+  select ${isLateText} as is_late from (select count(*) from counted) as all_counted
 ), ${appendCtes(11, `exists (select from same) and not ${isRefusedText} and not (select is_late from late)`)}
 select ${countedJsonText} as counted, exists (select from same) as is_same, is_late from late`
 // Facts and liveness are from the snapshot at the start, also after a wait for a bucket's lock.
 const countAndFindLivenessText = `${isSame}
 select ${countedJsonText} as counted,
   exists (select from same) as is_same,
-  (select count(*) from counted) >= 0 and ${isLate} as is_late,
+  (select count(*) from counted) >= 0 and ${isLateText} as is_late,
   live.*
 from (${livenessText(11)}) as live`
+
+const grantAllText = `with ${countedCallsText}, ${appendAllCtes(firstFurther, "select call from granted")}
+select call, is_busy, counted from answered`
+const { questions, one } = livenessOfSeveral(firstFurther)
+const livenessOfAllText = `with ${countedCallsText}
+select answered.call, answered.is_busy, answered.counted, live.*
+from answered join ${questions} on asked_of.place = answered.call
+left join lateral (${one} offset 0) as live on not answered.is_busy`
+
+interface OwnToken extends TaggedCall {
+  /** The values of the sealed event. */
+  readonly row: readonly unknown[]
+}
+interface LivenessCall extends TaggedCall {
+  readonly liveness: LivenessQuestion
+}
 
 type Found = ClientRow & CountedJson & { tag: string }
 type SameCounted = CountedJson & { is_same: boolean; is_late: boolean }
@@ -57,6 +82,55 @@ type LivenessCounted = LivenessRow & SameCounted
 export function clientCalls(db: Database, options: TransactionOptions): ClientCalls {
   const { markSecretUsed } = serviceCredentials(db)
   const { use } = assertionUses(db)
+  const grantOwn = batched<OwnToken, Awaited<ReturnType<ClientCalls["countAndAppendOf"]>>>({
+    runAll: (calls) =>
+      retried(async () => {
+        const events = (calls[0]?.row ?? []).map((_, column) => calls.map(({ row }) => row[column]))
+        const rows = await run<CallRow>(db, grantAllText, [...countedCallsValues(calls), ...events])
+        if (rows.some((row) => !row.is_busy)) options.audit.onCommitted()
+        return answersOf(calls, rows, (row, { counting }) => ({
+          ...takenOf(counting, countedRows(row)),
+          is: "appended",
+        }))
+      }),
+    runAlone: ({ counting, client, tag, row: event }) =>
+      retried(async () => {
+        const values = [...countingValues(counting), ...clientValues(client), tag, ...event]
+        const [row] = await run<SameCounted>(db, countAndAppendOfText, values)
+        if (row?.is_same !== true) return { ...notCounted(counting), is: "changed" }
+        const taken = takenOf(counting, countedRows(row))
+        if (!isGranted(taken)) return { ...taken, is: "refused" }
+        if (row.is_late) return { ...taken, is: "late" }
+        options.audit.onCommitted()
+        return { ...taken, is: "appended" }
+      }),
+  })
+  const findLiveness = batched<LivenessCall, Awaited<ReturnType<ClientCalls["countAndFindLiveness"]>>>({
+    runAll: (calls) =>
+      retried(async () => {
+        const asked = calls.map(({ liveness }) => livenessValues(liveness))
+        const questions = (asked[0] ?? []).map((_, column) => asked.map((values) => values[column]))
+        const rows = await run<CallRow & LivenessRow>(db, livenessOfAllText, [
+          ...countedCallsValues(calls),
+          ...questions,
+        ])
+        return answersOf(calls, rows, (row, { counting, liveness }) => ({
+          ...takenOf(counting, countedRows(row)),
+          liveness: livenessOf(row, liveness),
+          isLate: false,
+        }))
+      }),
+    runAlone: ({ counting, client, tag, liveness }) =>
+      retried(async () => {
+        const values = [...countingValues(counting), ...clientValues(client), tag, ...livenessValues(liveness)]
+        const [row] = await run<LivenessCounted>(db, countAndFindLivenessText, values)
+        if (row?.is_same) {
+          const taken = takenOf(counting, countedRows(row))
+          return { ...taken, liveness: livenessOf(row, liveness), isLate: row.is_late }
+        }
+        return { ...notCounted(counting), liveness: undefined, isLate: false }
+      }),
+  })
 
   return {
     find: (question) => retried(() => findClient(db, question)),
@@ -76,16 +150,7 @@ export function clientCalls(db: Database, options: TransactionOptions): ClientCa
         return client && { client, tag: row.tag }
       }),
 
-    countAndFindLiveness: (counting, { client, tag, liveness }) =>
-      retried(async () => {
-        const values = [...countingValues(counting), ...clientValues(client), tag, ...livenessValues(liveness)]
-        const [row] = await run<LivenessCounted>(db, countAndFindLivenessText, values)
-        if (row?.is_same) {
-          const taken = takenOf(counting, countedRows(row))
-          return { ...taken, liveness: livenessOf(row, liveness), isLate: row.is_late }
-        }
-        return { ...notCounted(counting), liveness: undefined, isLate: false }
-      }),
+    countAndFindLiveness: (counting, asked) => findLiveness({ counting, ...asked }),
 
     countAndAppend: (counting, event) =>
       retried(async () => {
@@ -103,20 +168,12 @@ export function clientCalls(db: Database, options: TransactionOptions): ClientCa
         })
       }),
 
-    countAndAppendOf: (counting, { client, tag }, event) =>
-      retried(async () => {
-        const audit = appendValues(options.audit, event)
-        // The first event of a principal in a process needs the principal's key.
-        if (audit === undefined) return { ...notCounted(counting), is: "changed" }
-        const values = [...countingValues(counting), ...clientValues(client), tag, ...audit]
-        const [row] = await run<SameCounted>(db, countAndAppendOfText, values)
-        if (row?.is_same !== true) return { ...notCounted(counting), is: "changed" }
-        const taken = takenOf(counting, countedRows(row))
-        if (!isGranted(taken)) return { ...taken, is: "refused" }
-        if (row.is_late) return { ...taken, is: "late" }
-        options.audit.onCommitted()
-        return { ...taken, is: "appended" }
-      }),
+    async countAndAppendOf(counting, { client, tag }, event) {
+      const row = appendValues(options.audit, event)
+      // The first event of a principal in a process needs the principal's key.
+      if (row === undefined) return { ...notCounted(counting), is: "changed" }
+      return grantOwn({ counting, client, tag, row })
+    },
 
     markSecretUsed: (...of) => retried(() => markSecretUsed(...of)),
     useAssertion: (...of) => retried(() => use(...of)),

@@ -35,14 +35,30 @@ const foundText = `(select client_id from (
     (select client_id, 2 as rank from service_account where asked.who is not null order by client_id limit 1)
   ) as candidate order by rank limit 1)`
 
+/** The SQL of a question's four values. */
+interface Asked {
+  readonly who: string
+  readonly tenant: string
+  readonly context: string
+  readonly now: string
+}
+
+/** @param first The number of the first of the four parameters of clientValues. */
+const parametersFrom = (first: number): Asked => ({
+  who: `$${first}`,
+  tenant: `$${first + 1}`,
+  context: `$${first + 2}`,
+  now: `$${first + 3}`,
+})
+
 /**
  * The columns of a ClientRow and their source: exactly one row.
  *
- * @param first The number of the first of the four parameters of clientValues.
+ * @param of The question's values, or the number of the first of the four parameters of clientValues.
  * @param isAsked An SQL condition; where it is false, nothing is read.
  */
-export function clientText(by: By, first: number, isAsked = "true"): { columns: string; from: string } {
-  const [who, tenant, context, now] = [0, 1, 2, 3].map((i) => `$${first + i}`) as [string, string, string, string]
+export function clientText(by: By, of: number | Asked, isAsked = "true"): { columns: string; from: string } {
+  const { who, tenant, context, now } = typeof of === "number" ? parametersFrom(of) : of
   const place = {
     appId: "service_account.app_id",
     tenantId: `coalesce(nullif(${tenant}::text, ''), service_account.tenant_id, '')`,
@@ -85,13 +101,19 @@ const textByClientId = textBy("client_id")
 const textByPrincipal = textBy("principal_id")
 
 /** The columns of a client and their source as one subquery, `facts`, and a hash of all of its values. */
-export function taggedText(first: number, isAsked?: string): { facts: string; tag: string } {
-  const { columns, from } = clientText("client_id", first, isAsked)
+export function taggedText(of: number | Asked, isAsked?: string): { facts: string; tag: string } {
+  const { columns, from } = clientText("client_id", of, isAsked)
   return {
     facts: `(select ${columns} from ${from}) as facts`,
     tag: "encode(sha256(convert_to(facts::text, 'UTF8')), 'hex')",
   }
 }
+
+/**
+ * True if the statement waited for a lock, so that its snapshot is old. Read it after all that may wait: facts and
+ * liveness are from the snapshot at the start.
+ */
+export const isLateText = "clock_timestamp() - statement_timestamp() > interval '100 milliseconds'"
 
 export async function findClient(db: Database, question: ClientQuestion): Promise<ClientFacts | undefined> {
   const text = "clientId" in question.who ? textByClientId : textByPrincipal

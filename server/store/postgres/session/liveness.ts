@@ -58,9 +58,25 @@ export interface LivenessRow extends PlaceRow {
   policy_minimum: string | null
 }
 
+/** The statement with other SQL for its parameters. @param sqlOf Returns the SQL of the nth parameter, from 1. */
+const livenessWith = (sqlOf: (n: number) => string): string =>
+  findText.replaceAll(/\$(\d+)/g, (_, number) => sqlOf(Number(number)))
+
 /** The statement with parameters from `$first` on. */
-export const livenessText = (first: number): string =>
-  findText.replaceAll(/\$(\d+)/g, (_, number) => `$${Number(number) + first - 1}`)
+export const livenessText = (first: number): string => livenessWith((n) => `$${n + first - 1}`)
+
+const types = [...Array<string>(8).fill("text"), "timestamptz", "timestamptz"]
+
+/**
+ * SQL of a table of several questions, `asked_of`, with the place of each from 1, and of the statement for one of them.
+ *
+ * @param first The number of the first of ten parameters; each is an array with a value for each question.
+ */
+export const livenessOfSeveral = (first: number): { readonly questions: string; readonly one: string } => ({
+  questions: `unnest(${types.map((type, i) => `$${first + i}::${type}[]`).join(", ")})
+    with ordinality as asked_of (${types.map((_, i) => `value_${i + 1}`).join(", ")}, place)`,
+  one: livenessWith((n) => `asked_of.value_${n}`),
+})
 
 export const livenessValues = (asked: LivenessQuestion): readonly unknown[] => [
   asked.principalId,
