@@ -1,8 +1,10 @@
 // Calls of clients, each one statement outside of a transaction. Each statement commits its own writes.
 import type { LivenessQuestion } from "@signet/kernel/authz/liveness-ports"
-import type { ClientCalls } from "@signet/kernel/machine/ports"
+import type { Counting } from "@signet/kernel/limits/ports"
+import type { ClientCalls, ClientQuestion } from "@signet/kernel/machine/ports"
 import { appendAllCtes, appendCtes, appendValues } from "../audit/audit.ts"
 import { batched } from "../batches.ts"
+import { answersOf, byParameter, type CallRow, countSeveralValues, isLateText } from "../limits/count-several.ts"
 import {
   type CountedJson,
   type CountedRow,
@@ -22,16 +24,9 @@ import { type LivenessRow, livenessOf, livenessOfSeveral, livenessText, liveness
 import { type Database, run } from "../sql.ts"
 import { assertionUses } from "../token/revocations.ts"
 import { inTransaction, type TransactionOptions } from "../transaction.ts"
-import { type ClientRow, clientOf, clientValues, findClient, isLateText, taggedText } from "./client-facts.ts"
-import {
-  answersOf,
-  type CallRow,
-  countedCallsText,
-  countedCallsValues,
-  firstFurther,
-  type TaggedCall,
-} from "./counted-calls.ts"
+import { type ClientRow, clientOf, clientValues, findClient, taggedText } from "./client-facts.ts"
 import { serviceCredentials } from "./service-credentials.ts"
+import { countClientsText, firstAfterClients, severalClientsValues } from "./several-clients.ts"
 
 const asked = taggedText(6, `not ${isRefusedText}`)
 const countAndFindText = `with ${countingText}
@@ -59,14 +54,24 @@ select ${countedJsonText} as counted,
   live.*
 from (${livenessText(11)}) as live`
 
-const grantAllText = `with ${countedCallsText}, ${appendAllCtes(firstFurther, "select call from granted")}
+const grantAllText = `with ${countClientsText}, ${appendAllCtes(firstAfterClients, "select call from granted")}
 select call, is_busy, counted from answered`
-const { questions, one } = livenessOfSeveral(firstFurther)
-const livenessOfAllText = `with ${countedCallsText}
+const { questions, one } = livenessOfSeveral(firstAfterClients)
+const livenessOfAllText = `with ${countClientsText}
 select answered.call, answered.is_busy, answered.counted, live.*
 from answered join ${questions} on asked_of.place = answered.call
 left join lateral (${one} offset 0) as live on not answered.is_busy`
 
+/** A call to count, if the client's facts still have the tag. */
+interface TaggedCall {
+  readonly counting: Counting
+  readonly client: ClientQuestion
+  readonly tag: string
+}
+const valuesOf = (calls: readonly TaggedCall[]) => [
+  ...countSeveralValues(calls.map(({ counting }) => counting)),
+  ...severalClientsValues(calls),
+]
 interface OwnToken extends TaggedCall {
   /** The values of the sealed event. */
   readonly row: readonly unknown[]
@@ -85,8 +90,8 @@ export function clientCalls(db: Database, options: TransactionOptions): ClientCa
   const grantOwn = batched<OwnToken, Awaited<ReturnType<ClientCalls["countAndAppendOf"]>>>({
     runAll: (calls) =>
       retried(async () => {
-        const events = (calls[0]?.row ?? []).map((_, column) => calls.map(({ row }) => row[column]))
-        const rows = await run<CallRow>(db, grantAllText, [...countedCallsValues(calls), ...events])
+        const events = byParameter(calls.map(({ row }) => row))
+        const rows = await run<CallRow>(db, grantAllText, [...valuesOf(calls), ...events])
         if (rows.some((row) => !row.is_busy)) options.audit.onCommitted()
         return answersOf(calls, rows, (row, { counting }) => ({
           ...takenOf(counting, countedRows(row)),
@@ -108,12 +113,8 @@ export function clientCalls(db: Database, options: TransactionOptions): ClientCa
   const findLiveness = batched<LivenessCall, Awaited<ReturnType<ClientCalls["countAndFindLiveness"]>>>({
     runAll: (calls) =>
       retried(async () => {
-        const asked = calls.map(({ liveness }) => livenessValues(liveness))
-        const questions = (asked[0] ?? []).map((_, column) => asked.map((values) => values[column]))
-        const rows = await run<CallRow & LivenessRow>(db, livenessOfAllText, [
-          ...countedCallsValues(calls),
-          ...questions,
-        ])
+        const questions = byParameter(calls.map(({ liveness }) => livenessValues(liveness)))
+        const rows = await run<CallRow & LivenessRow>(db, livenessOfAllText, [...valuesOf(calls), ...questions])
         return answersOf(calls, rows, (row, { counting, liveness }) => ({
           ...takenOf(counting, countedRows(row)),
           liveness: livenessOf(row, liveness),

@@ -109,12 +109,6 @@ export function taggedText(of: number | Asked, isAsked?: string): { facts: strin
   }
 }
 
-/**
- * True if the statement waited for a lock, so that its snapshot is old. Read it after all that may wait: facts and
- * liveness are from the snapshot at the start.
- */
-export const isLateText = "clock_timestamp() - statement_timestamp() > interval '100 milliseconds'"
-
 export async function findClient(db: Database, question: ClientQuestion): Promise<ClientFacts | undefined> {
   const text = "clientId" in question.who ? textByClientId : textByPrincipal
   const [row] = await run<ClientRow>(db, text, clientValues(question))
