@@ -1,7 +1,10 @@
 // A refresh in two statements outside of a transaction. Each statement commits its own writes.
+import type { Counting } from "@signet/kernel/limits/ports"
 import type { RefreshCalls } from "@signet/kernel/ports"
 import type { Selectable } from "kysely"
 import { appendCtes, appendValues } from "../audit/audit.ts"
+import { batched } from "../batches.ts"
+import { answersOf, byParameter, type CallRow, countSeveralValues, isLateText } from "../limits/count-several.ts"
 import {
   type CountedJson,
   countedJsonText,
@@ -19,10 +22,11 @@ import { prefixed, rowOf } from "../row-mapping.ts"
 import type { SessionTable } from "../schema.ts"
 import { type Database, run } from "../sql.ts"
 import type { TransactionOptions } from "../transaction.ts"
-import { type FactsRow, factsOf, factsText } from "./refresh-facts.ts"
+import { type FactsRow, factsOf, factsText, sessionPlace } from "./refresh-facts.ts"
 import { refreshTokenRows } from "./refresh-token-row.ts"
 import { rotateCtes, rotateValues } from "./refresh-tokens.ts"
 import { sessionRows } from "./sessions.ts"
+import { findAllText, hashesText, rotateAllText } from "./several-refreshes.ts"
 
 type FoundRow = FactsRow & CountedJson & { is_late: boolean }
 interface RotatedRow extends CountedJson {
@@ -30,16 +34,7 @@ interface RotatedRow extends CountedJson {
   is_rotated: boolean
 }
 
-/** A statement that waits for a lock sees the rest as it was before. True after a wait that matters. */
-const isLateText = "clock_timestamp() - statement_timestamp() > interval '100 milliseconds'"
-
-const facts = factsText({
-  principalId: "session.principal_id",
-  identityId: "session.identity_id",
-  appId: "session.app_id",
-  tenantId: "coalesce(session.tenant_id, '')",
-  contextId: "coalesce(session.context_id, '')",
-})
+const facts = factsText(sessionPlace)
 const countAndFindText = `with ${countingText}
 select ${countedJsonText} as counted, (select count(*) from counted) >= 0 and ${isLateText} as is_late,
   ${prefixed("session", sessionRows.columns)}, ${facts.columns}
@@ -61,35 +56,77 @@ const countAndRotateText = `with locked as materialized (
 ${appendCtes(18 + refreshTokenRows.columns.length, "exists (select from rotated)")}
 select ${countedJsonText} as counted, exists (select from fresh) as is_fresh, exists (select from succeeded) as is_rotated`
 
+interface Find {
+  readonly counting: Counting
+  readonly tokenHashes: readonly Uint8Array[]
+}
+interface Rotate {
+  readonly counting: Counting
+  /** The expected state, and the change. */
+  readonly values: readonly unknown[]
+  /** The values of the sealed event. */
+  readonly event: readonly unknown[]
+}
+type Answer<Call extends keyof RefreshCalls> = Awaited<ReturnType<RefreshCalls[Call]>>
+
+const refreshOf = (row: FactsRow): Answer<"countAndFind">["refresh"] => {
+  const found = rowOf<SessionTable>(row, "session", sessionRows.columns)
+  if (found === undefined) return undefined
+  const session = sessionRows.fromRow(found as Selectable<SessionTable>)
+  return { session, facts: factsOf(row, session) }
+}
+
 export function refreshCalls(db: Database, options: TransactionOptions): RefreshCalls {
-  return {
-    countAndFind: (counting, tokenHashes) =>
+  const find = batched<Find, Answer<"countAndFind">>({
+    runAll: (calls) =>
+      retried(async () => {
+        const countings = calls.map(({ counting }) => counting)
+        const hashes = calls.map(({ tokenHashes }) => hashesText(tokenHashes))
+        const rows = await run<CallRow & FactsRow>(db, findAllText, [...countSeveralValues(countings), hashes])
+        return answersOf(calls, rows, (row, { counting }) => ({
+          ...takenOf(counting, countedRows(row)),
+          refresh: refreshOf(row),
+        }))
+      }),
+    runAlone: ({ counting, tokenHashes }) =>
       retried(async () => {
         const [row] = await run<FoundRow>(db, countAndFindText, [...countingValues(counting), tokenHashes])
         const taken = takenOf(counting, countedRows(row))
-        const found = row && rowOf<SessionTable>(row, "session", sessionRows.columns)
-        if (row === undefined || found === undefined || row.is_late || !isGranted(taken)) {
-          return { ...taken, refresh: undefined }
-        }
-        const session = sessionRows.fromRow(found as Selectable<SessionTable>)
-        return { ...taken, refresh: { session, facts: factsOf(row, session) } }
+        const isUsable = row !== undefined && !row.is_late && isGranted(taken)
+        return { ...taken, refresh: isUsable ? refreshOf(row) : undefined }
       }),
-
-    countAndRotate: (counting, { session, versions }, rotation, event) =>
+  })
+  const rotate = batched<Rotate, Answer<"countAndRotate">>({
+    runAll: (calls) =>
       retried(async () => {
-        const audit = appendValues(options.audit, event)
-        // The first event of a person in a process needs the person's key.
-        if (audit === undefined) return { ...notCounted(counting), isRotated: false }
-        const [row] = await run<RotatedRow>(db, countAndRotateText, [
-          ...countingValues(counting),
-          ...[session.id, session.rotation, session.boundDeviceId],
-          ...[session.principalId, session.appId, versions.principal, versions.policy],
-          ...rotateValues(rotation),
-          ...audit,
-        ])
+        const countings = calls.map(({ counting }) => counting)
+        const further = byParameter(calls.map(({ values, event }) => [...values, ...event]))
+        const rows = await run<CallRow>(db, rotateAllText, [...countSeveralValues(countings), ...further])
+        if (rows.some((row) => !row.is_busy)) options.audit.onCommitted()
+        return answersOf(calls, rows, (row, { counting }) => ({
+          ...takenOf(counting, countedRows(row)),
+          isRotated: true,
+        }))
+      }),
+    runAlone: ({ counting, values, event }) =>
+      retried(async () => {
+        const all = [...countingValues(counting), ...values, ...event]
+        const [row] = await run<RotatedRow>(db, countAndRotateText, all)
         if (row?.is_fresh !== true) return { ...notCounted(counting), isRotated: false }
         if (row.is_rotated) options.audit.onCommitted()
         return { ...takenOf(counting, countedRows(row)), isRotated: row.is_rotated }
       }),
+  })
+  return {
+    countAndFind: (counting, tokenHashes) => find({ counting, tokenHashes }),
+
+    async countAndRotate(counting, { session, versions }, rotation, event) {
+      const audit = appendValues(options.audit, event)
+      // The first event of a person in a process needs the person's key.
+      if (audit === undefined) return { ...notCounted(counting), isRotated: false }
+      const expected = [session.id, session.rotation, session.boundDeviceId, session.principalId, session.appId]
+      const values = [...expected, versions.principal, versions.policy, ...rotateValues(rotation)]
+      return rotate({ counting, values, event: audit })
+    },
   }
 }

@@ -60,6 +60,15 @@ left join policy_version on policy_version.app_id = ${appId}`,
   }
 }
 
+/** For a statement that joins the session. */
+export const sessionPlace: Asked = {
+  principalId: "session.principal_id",
+  identityId: "session.identity_id",
+  appId: "session.app_id",
+  tenantId: "coalesce(session.tenant_id, '')",
+  contextId: "coalesce(session.context_id, '')",
+}
+
 const byParameters = factsText({ principalId: "$2", identityId: "$3", appId: "$4", tenantId: "$5", contextId: "$6" })
 const findText = `select ${byParameters.columns}
 from (select $1::bytea[] as hashes) as asked

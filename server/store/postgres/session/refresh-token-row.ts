@@ -18,3 +18,20 @@ export const refreshTokenRows = rowMapping<RefreshToken, RefreshTokenTable>({
   successorSealed: bytea("successor_sealed"),
   confirmedAtMs: instant("confirmed_at"),
 })
+
+/** The types of the columns, for statements with arrays of them. */
+export const refreshTokenTypes = {
+  id: "text",
+  session_id: "text",
+  token_hash: "bytea",
+  family_id: "text",
+  previous_token_id: "text",
+  created_at: "timestamptz",
+  used_at: "timestamptz",
+  rotated_at: "timestamptz",
+  expires_at: "timestamptz",
+  revoked_at: "timestamptz",
+  retry_key_hash: "bytea",
+  successor_sealed: "bytea",
+  confirmed_at: "timestamptz",
+} as const satisfies Record<keyof RefreshTokenTable, string>
