@@ -3,7 +3,7 @@ import { type AuditRow, decryptRow, keyOwnerOf, personalOf, sealRow } from "@sig
 import type { AuditEventId } from "@signet/kernel/ids"
 import type { AuditLog } from "@signet/kernel/ports"
 import { commitMarker } from "../batched-query.ts"
-import { type Database, run } from "../sql.ts"
+import { array, type Database, run } from "../sql.ts"
 import { auditExports } from "./audit-export.ts"
 import { findKeys, ownKey } from "./audit-keys.ts"
 import { listEvents } from "./audit-list.ts"
@@ -87,7 +87,7 @@ appended as (insert into audit_event (${columns.join(", ")}) select ${values} wh
  * @param chosen SQL that selects the places of the events to write, from 1.
  */
 export function appendAllCtes(first: number, chosen: string): string {
-  const arrays = columns.map((column, i) => `$${first + i}::${auditTypes[column]}[]`).join(", ")
+  const arrays = columns.map((column, i) => array(first + i, auditTypes[column])).join(", ")
   return `event as (
   select ${columns.join(", ")} from unnest(${arrays}) with ordinality as each (${columns.join(", ")}, place)
   where place in (${chosen})

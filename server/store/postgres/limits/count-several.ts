@@ -3,6 +3,7 @@
 // counted by a statement of its own, which takes nothing from here: this one counts nothing for it.
 import { spanMicros, stepMicros } from "@signet/kernel/limits/bucket"
 import type { Counting } from "@signet/kernel/limits/ports"
+import { array } from "../sql.ts"
 import { type CountedJson, micros } from "./limits.ts"
 
 /** A granted call, or one with a bucket that another call has locked. */
@@ -32,10 +33,10 @@ export const isLateText = "clock_timestamp() - statement_timestamp() > interval 
  */
 export const countSeveralText = (chosen: string): string => `held as materialized (
   select key, greatest(full_at_us, $5::bigint) as before_us
-  from rate_limit where key = any($2::bytea[]) order by key for update skip locked
+  from rate_limit where key = any(${array(2, "bytea")}) order by key for update skip locked
 ), asked as materialized (
   select each.*, exists (select from rate_limit where rate_limit.key = each.key) as is_kept
-  from unnest($1::bigint[], $2::bytea[], $3::bigint[], $4::bigint[]) as each (call, key, step_us, span_us)
+  from unnest(${array(1, "bigint")}, ${array(2, "bytea")}, ${array(3, "bigint")}, ${array(4, "bigint")}) as each (call, key, step_us, span_us)
 ), roomy as (
   select asked.key from asked join held on held.key = asked.key
   group by asked.key, held.before_us, asked.step_us, asked.span_us
@@ -47,7 +48,7 @@ export const countSeveralText = (chosen: string): string => `held as materialize
     )
     and (select count(*) from asked where asked.call = chosen.call and not asked.is_kept) <= 1
     and not exists (
-      select from unnest($6::bigint[], $7::bytea[]) as lock (call, key) join lockout on lockout.key = lock.key
+      select from unnest(${array(6, "bigint")}, ${array(7, "bytea")}) as lock (call, key) join lockout on lockout.key = lock.key
       where lock.call = chosen.call and lockout.locked_until_us > $5::bigint
     )
     and not (select ${isLateText} from (select count(*) from held) as all_held)

@@ -1,7 +1,7 @@
 import type { Liveness, LivenessFacts, LivenessQuestion } from "@signet/kernel/authz/liveness-ports"
 import type { Identity, Membership, Principal, Session } from "@signet/kernel/records"
 import { type PlaceRow, placeFactsOf, placeText } from "../admin/places.ts"
-import { at, type Database, run } from "../sql.ts"
+import { array, at, type Database, run } from "../sql.ts"
 
 // A reactivated principal may act again; only its earlier tokens are refused, as if each was revoked.
 // A session of another principal or app does not count. An ended membership counts only without another one.
@@ -73,7 +73,7 @@ const types = [...Array<string>(8).fill("text"), "timestamptz", "timestamptz"]
  * @param first The number of the first of ten parameters; each is an array with a value for each question.
  */
 export const livenessOfSeveral = (first: number): { readonly questions: string; readonly one: string } => ({
-  questions: `unnest(${types.map((type, i) => `$${first + i}::${type}[]`).join(", ")})
+  questions: `unnest(${types.map((type, i) => array(first + i, type)).join(", ")})
     with ordinality as asked_of (${types.map((_, i) => `value_${i + 1}`).join(", ")}, place)`,
   one: livenessWith((n) => `asked_of.value_${n}`),
 })

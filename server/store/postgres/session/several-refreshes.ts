@@ -2,17 +2,22 @@
 import { appendAllCtes } from "../audit/audit.ts"
 import { countSeveralText, firstFurther, isLateText } from "../limits/count-several.ts"
 import { prefixed } from "../row-mapping.ts"
+import { array } from "../sql.ts"
 import { factsText, sessionPlace } from "./refresh-facts.ts"
 import { refreshTokenRows, refreshTokenTypes } from "./refresh-token-row.ts"
 import { sessionRows } from "./sessions.ts"
 
 const facts = factsText(sessionPlace)
 
-/** Counts and finds: $8 has the hashes of each call's token, as the text of an array of bytes. */
-export const findAllText = `with ${countSeveralText(`select generate_series(1, cardinality($${firstFurther}::text[]))::bigint`)}
+/**
+ * Counts and finds: $8 has the hashes of each call's token, as the text of an array of bytes.
+ */
+export const findAllText = `with of_call as (
+  select hashes, place from unnest(${array(firstFurther, "text")}) with ordinality as each (hashes, place)
+), ${countSeveralText("select place from of_call")}
 select answered.call, answered.is_busy, answered.counted, found.*
 from answered
-join unnest($${firstFurther}::text[]) with ordinality as of_call (hashes, place) on of_call.place = answered.call
+join of_call on of_call.place = answered.call
 left join lateral (
   select ${prefixed("session", sessionRows.columns)}, ${facts.columns}
   from (select 1) as one
@@ -45,7 +50,7 @@ const expected = Object.entries(expectedTypes)
 const { columns } = refreshTokenRows
 const wantedTypes = [...expected.map(([, type]) => type), ...columns.map((column) => refreshTokenTypes[column])]
 const wantedNames = [...expected.map(([name]) => name), ...columns.map((column) => `new_${column}`)]
-const wanted = wantedTypes.map((type, i) => `$${firstFurther + i}::${type}[]`).join(", ")
+const wanted = wantedTypes.map((type, i) => array(firstFurther + i, type)).join(", ")
 const [sessionIds, tokenIds] = [firstFurther, firstFurther + 8]
 
 /**
@@ -56,10 +61,10 @@ export const rotateAllText = `with wanted as materialized (
   select * from unnest(${wanted}) with ordinality as each (${wantedNames.join(", ")}, place)
 ), locked_session as materialized (
   select id, rotation, bound_device_id from session
-  where id = any($${sessionIds}::text[]) and status = 'ACTIVE' order by id for update skip locked
+  where id = any(${array(sessionIds, "text")}) and status = 'ACTIVE' order by id for update skip locked
 ), locked_token as materialized (
   select id from refresh_token
-  where id = any($${tokenIds}::text[]) and rotated_at is null and revoked_at is null order by id for update skip locked
+  where id = any(${array(tokenIds, "text")}) and rotated_at is null and revoked_at is null order by id for update skip locked
 ), fresh as materialized (
   select distinct on (wanted.session_id) wanted.place from wanted
   join locked_session as locked on locked.id = wanted.session_id and locked.rotation = wanted.rotation
