@@ -52,6 +52,9 @@ test.runIf(isLong)("devices of a group that nobody can continue report it once t
 test.runIf(isLong)("a leave ends once the users that stay have revoked the devices that they lost", async () => {
   for (const seed of [900065, 900098]) await expectSound(seed, { features })
 })
+test.runIf(isLong)("a leave drops the staged commit of a change that it reports", () =>
+  expectSound(941848, { features }),
+)
 
 // Seeds that found something once, and find it again with the fault put back, with the features of that time.
 const earlier: readonly Feature[] = ["hints", "tabs", "renewal", "attachments"]

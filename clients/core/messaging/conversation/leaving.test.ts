@@ -1,5 +1,10 @@
 import { create, type MessageInitShape } from "@bufbuild/protobuf"
-import { ConversationRecordSchema, ConversationRecord_Status as Status } from "@signet/proto/client/v1/records"
+import {
+  ConversationRecordSchema,
+  type StagedCommit,
+  StagedCommitSchema,
+  ConversationRecord_Status as Status,
+} from "@signet/proto/client/v1/records"
 import { ConversationSchema, Directive_Status, DirectiveKind } from "@signet/proto/messaging/v1/records"
 import { describe, expect, test } from "vitest"
 import type { LocalGroup, StoredConversation } from "../state/stored-conversation.ts"
@@ -27,6 +32,22 @@ describe("a leave", () => {
     const decision = decideLeave(Object.freeze(before), headSeq)
     expect(decision.state.record?.status).toBe(status)
     expect(decision.effects).toEqual(effects)
+  })
+
+  const due = [{ table: "intent", key: "int_1" }]
+  const withStaged = (intentId: string, processedSeq: bigint): StoredConversation => ({
+    ...stateOf(Status.ACTIVE, processedSeq),
+    record: create(ConversationRecordSchema, { status: Status.ACTIVE, due }),
+    staged: create(StagedCommitSchema, { intentId }),
+  })
+  const isStaged = ({ state }: { state: { staged?: StagedCommit | undefined } }) => state.staged !== undefined
+
+  test("drops the staged commit of a change that it reports, and no other one", () => {
+    expect(isStaged(decideLeave(withStaged("int_1", 6n), 6n))).toBe(false)
+    expect(isStaged(decideLeave(withStaged("int_1", 5n), 6n))).toBe(true)
+    // The removal that a directive requests; another tab may be sending it.
+    expect(isStaged(decideLeave(withStaged("directive", 6n), 6n))).toBe(true)
+    expect(isStaged(decideClose(withStaged("directive", 6n)))).toBe(false)
   })
 
   test.each([

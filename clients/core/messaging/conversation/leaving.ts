@@ -5,6 +5,7 @@ import {
   DirectiveKind,
   type Conversation as ServiceConversation,
 } from "@signet/proto/messaging/v1/records"
+import { pendingIn } from "../state/pending-rows.ts"
 import { type StoredConversation, withRecord } from "../state/stored-conversation.ts"
 import type { Decision, DraftPart } from "./event.ts"
 
@@ -17,13 +18,16 @@ export const isLeaving = ({ directives }: Pick<ServiceConversation, "directives"
 
 /**
  * Ends sending after a leave. A message or change that waits was not accepted, if the log was read to the end that it
- * had when the leave was shown: it is reported as unsent, or as failed.
+ * had when the leave was shown: it is reported as unsent, or as failed. The staged commit of such a change is dropped
+ * with it, because the service refuses it from then on.
  */
 export function decideLeave(before: StoredConversation, headSeq: bigint): Decision<DraftPart> {
-  const { local } = before
+  const { local, record, staged } = before
   if (!isMember(before) || local === undefined) return { state: before, effects: [] }
-  const isRead = local.processedSeq >= headSeq
-  return { state: withRecord(before, { status: Status.LEAVING }), effects: isRead ? [{ do: "dropPending" }] : [] }
+  const leaving = withRecord(before, { status: Status.LEAVING })
+  if (local.processedSeq < headSeq) return { state: leaving, effects: [] }
+  const isOfIntent = pendingIn(record, "intent").some(({ key }) => key === staged?.intentId)
+  return { state: isOfIntent ? { ...leaving, staged: undefined } : leaving, effects: [{ do: "dropPending" }] }
 }
 
 /**
@@ -38,7 +42,10 @@ export const decideStay = (before: StoredConversation): Decision<DraftPart> =>
 /** Ends membership without a commit: the service has closed the conversation, which has no other user. */
 export const decideClose = (before: StoredConversation): Decision<DraftPart> =>
   isMember(before)
-    ? { state: withRecord(before, { status: Status.REMOVED }), effects: [{ do: "dropPending" }] }
+    ? {
+        state: { ...withRecord(before, { status: Status.REMOVED }), staged: undefined },
+        effects: [{ do: "dropPending" }],
+      }
     : { state: before, effects: [] }
 
 const isMember = ({ record }: StoredConversation): boolean =>
