@@ -8,6 +8,7 @@ import { buildJvm, javaArguments, startJava, whyNoJvm } from "../jvm.ts"
 import { buildNative, whyNoLibrary } from "../library.ts"
 import { unpacked } from "../pinned-package.ts"
 import { buildJsc, startJsiMember, whyNoJsi } from "../react-native.ts"
+import { inChromium } from "./chromium.ts"
 import { type Device, type DeviceOptions, type ScenarioPlatform, stepOf } from "./client.ts"
 import { lineDevice } from "./line-device.ts"
 import { scenarioOverCore } from "./over-core.ts"
@@ -72,6 +73,8 @@ export const scenarioPlatforms: Readonly<Record<string, ScenarioPlatform>> = {
       return nodeDevice("wasm", "deno", [join(unpacked(deno), "deno"), ...flags])
     },
   },
+  Chromium: inChromium("wasm"),
+  "Chromium, the core in the page": inChromium("direct"),
   libsignet: {
     why: whyNoLibrary,
     async build() {
