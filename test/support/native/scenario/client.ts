@@ -94,3 +94,9 @@ export async function stepOf(
   if (step === undefined) throw new Error(`the platform lacks the step "${name}"`)
   return step(...args)
 }
+
+/** The place of a step's path among its arguments. */
+const paths: Partial<Record<StepName, number>> = { sendFile: 1, saveFile: 2, backUp: 0, recover: 0 }
+
+/** The path among the arguments of a step, if it has one. */
+export const pathOf = (name: StepName, args: readonly string[]): string | undefined => args[paths[name] ?? args.length]

@@ -12,6 +12,7 @@ import { inChromium } from "./chromium.ts"
 import { type Device, type DeviceOptions, type ScenarioPlatform, stepOf } from "./client.ts"
 import { lineDevice } from "./line-device.ts"
 import { scenarioOverCore } from "./over-core.ts"
+import { onWorkers } from "./workers.ts"
 
 const program = join(import.meta.dirname, "node-device.ts")
 
@@ -75,6 +76,7 @@ export const scenarioPlatforms: Readonly<Record<string, ScenarioPlatform>> = {
   },
   Chromium: inChromium("wasm"),
   "Chromium, the core in the page": inChromium("direct"),
+  "Cloudflare Workers": onWorkers,
   libsignet: {
     why: whyNoLibrary,
     async build() {
