@@ -137,6 +137,11 @@ const layout: Record<string, Row> = {
     ours: ["gen/es", "proto/canonical/node", "clients/core", "clients/node", "clients/native/wasm"],
     npm: [...protobuf, "node:"],
   },
+  // The host for Durable Objects has Node's primitives and effects.
+  "clients/native/workers": {
+    ours: ["gen/es", "clients/core", "clients/node", "clients/native/node", "clients/native/wasm"],
+    npm: [...protobuf, "cloudflare:workers", "node:"],
+  },
   "clients/native": { ours: ["clients/native/wasm"], npm: ["esbuild", "node:"] },
   // The builds of libraries in Java and in Swift.
   "clients/jvm": { ours: ["clients/native"], npm: ["node:"] },

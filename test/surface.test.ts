@@ -58,7 +58,7 @@ test("the packages and what they export are these", () => {
       "./messaging/push",
     ],
     "@signet/client-node": [".", "./messaging", "./messaging/backup", "./messaging/history", "./messaging/push"],
-    "@signet/client-native": [".", "./wasm"],
+    "@signet/client-native": [".", "./wasm", "./workers"],
     "@signet/client-react-native": ["."],
     "@signet/react": [".", "./account", "./core", "./members", "./theme.css"],
     // A command, not a library.

@@ -1,12 +1,13 @@
 // One scenario for the library of every platform: the steps of scenario.json, which none of them may lack.
 import { mkdtempSync, rmSync } from "node:fs"
 import { join } from "node:path"
-import { afterAll, beforeAll, describe, expect, test } from "vitest"
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest"
 import { type Deployment, startDeployment } from "../support/edge-server.ts"
 import { isLong } from "../support/effort.ts"
 import { fastTmpdir } from "../support/fast-tmpdir.ts"
 import { type LosingProxy, startLosingProxy } from "../support/losing-proxy.ts"
 import { type Messengers, messengersOn } from "../support/messaging/messengers.ts"
+import { pageOrigin } from "../support/native/scenario/chromium.ts"
 import { type Device, type DeviceOptions, stepNames, stepOf } from "../support/native/scenario/client.ts"
 import { scenarioPlatforms } from "../support/native/scenario/platforms.ts"
 import { scenarioLines, startScenario } from "../support/native/scenario/run.ts"
@@ -20,7 +21,7 @@ describe.runIf(isLong)("the scenario of all platforms", () => {
   let plays = 0
   beforeAll(async () => {
     folder = mkdtempSync(join(fastTmpdir(), "signet-scenario-"))
-    server = await startDeployment({ store: storyStore })
+    server = await startDeployment({ store: storyStore, settings: { allowedOrigins: [pageOrigin] } })
     proxy = await startLosingProxy(server.messagingUrl)
     messengers = messengersOn(server)
   }, 120_000)
@@ -34,7 +35,7 @@ describe.runIf(isLong)("the scenario of all platforms", () => {
   /** @returns The steps that the platform's devices have run. */
   async function play(name: string, around = (device: Device) => device): Promise<readonly string[]> {
     const build = scenarioPlatforms[name]?.build ?? expect.fail(`no platform "${name}"`)
-    const startOn = await build()
+    const startOn = await build((end) => onTestFinished(end))
     const start = async (options: DeviceOptions) => around(await startOn(options))
     const place = { folder: mkdtempSync(join(folder, "platform-")), name: `${name} ${++plays}` }
     const scenario = await startScenario({ server, messengers, proxy, start, ...place })

@@ -154,6 +154,7 @@ test.runIf(isLong)("a blocked user's entries are marked, and a sign-out ends the
   await expect(cyd.messenger.sync()).rejects.toMatchObject({
     reason: expect.stringMatching(/NOT_SIGNED_IN|WRONG_USER/),
   })
+  await expect(cyd.open()).rejects.toMatchObject({ reason: "NOT_SIGNED_IN" })
 })
 
 test("a call that cannot be carried out fails with typed facts", async () => {

@@ -77,11 +77,16 @@ const policy = [
  *
  * @param serviceWorker Entry of a service worker, served at /worker.js.
  * @param change Changes the policy of the pages and of the files.
+ * @param port Default: a free one.
  */
 export async function serveModulePage(
   entry: string,
   files: ReadonlyMap<string, Uint8Array>,
-  { serviceWorker, change = (given) => given }: { serviceWorker?: string; change?: (policy: string) => string } = {},
+  {
+    serviceWorker,
+    change = (given) => given,
+    port: wantedPort = 0,
+  }: { serviceWorker?: string; change?: (policy: string) => string; port?: number } = {},
 ): Promise<{ origin: string; close(): void }> {
   const script = await bundle(entry, "esm")
   const scripts = new Map<string, string>([["page.js", script]])
@@ -95,7 +100,7 @@ export async function serveModulePage(
     else response.setHeader("content-type", types[name.split(".").at(-1) ?? ""] ?? "application/octet-stream").end(file)
   })
   const html = '<!doctype html><title>Signet</title><script type="module" src="/page.js"></script>'
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve))
+  await new Promise<void>((resolve) => server.listen(wantedPort, "127.0.0.1", resolve))
   const { port } = server.address() as AddressInfo
   return { origin: `http://127.0.0.1:${port}`, close: () => server.close() }
 }

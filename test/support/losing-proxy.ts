@@ -17,7 +17,8 @@ export async function startLosingProxy(target: string): Promise<LosingProxy> {
   const server = createServer((incoming, outgoing) => {
     const { method, url: path = "/", headers } = incoming
     const passed = request({ hostname, port, method, path, headers }, (answer) => {
-      if (proxy.losing !== undefined && path.endsWith(proxy.losing)) {
+      // Without the answer of a preflight, a browser would not send the request itself.
+      if (proxy.losing !== undefined && method !== "OPTIONS" && path.endsWith(proxy.losing)) {
         lost++
         // The service has done the work: its answer is read, and dropped.
         answer.resume().on("end", () => incoming.socket.destroy())

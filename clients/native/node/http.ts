@@ -20,7 +20,8 @@ export async function performHttp(
     const response = await fetch(url, {
       method,
       headers: headers.map(({ name, value }): [string, string] => [name, value]),
-      redirect: "error",
+      // The core gets the status, as in libsignet. workerd does not know "error".
+      redirect: "manual",
       signal: limit === undefined ? signal : AbortSignal.any([signal, limit]),
       ...(method !== "GET" && { body: new Uint8Array(body) }),
     })

@@ -38,10 +38,13 @@ export function createHolder(deps: HolderDeps): MessengerHolder {
   const transfers = createStoppable("StopHistory")
   const storing = createStoppable("StopStoringBackup")
 
-  async function openMessenger({ baseUrl, issuerRootKeys, audience, refuseChangedKeys, keyPackages }: OpenRequest) {
+  async function openMessenger(
+    { baseUrl, issuerRootKeys, refuseChangedKeys, keyPackages }: OpenRequest,
+    session: MessagingSession,
+  ) {
     const options = {
       messaging: { baseUrl, issuerRootKeys },
-      session: await deps.sessionFor(audience || undefined),
+      session,
       transport: hostWire({ baseUrl }),
       store: createHostStore(deps.store),
       secretBox: box,
@@ -66,12 +69,14 @@ export function createHolder(deps: HolderDeps): MessengerHolder {
       return opened
     },
     async open(request) {
-      if (opened !== undefined || isOpening) throw new ArgumentError("the messenger is open: call Close before")
       checkRootKeys(request.issuerRootKeys)
       if (request.keyPackages > mostKeyPackages) throw new ArgumentError("key_packages must be at most 100")
+      // First: a sign-out leaves the messenger open, and only another sign-in helps then.
+      const session = await deps.sessionFor(request.audience || undefined)
+      if (opened !== undefined || isOpening) throw new ArgumentError("the messenger is open: call Close before")
       isOpening = true
       try {
-        opened = await openMessenger(request)
+        opened = await openMessenger(request, session)
         return opened
       } finally {
         isOpening = false

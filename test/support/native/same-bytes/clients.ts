@@ -18,8 +18,8 @@ import type { SignedIn } from "../../messaging/world.ts"
 import { startDriver } from "../driver.ts"
 import { buildNative } from "../library.ts"
 import type { DeviceOptions, PeerClient, ScenarioClient } from "../scenario/client.ts"
+import { scenarioInNode } from "../scenario/node-messenger.ts"
 import { scenarioOverCore } from "../scenario/over-core.ts"
-import { scenarioOverMessenger } from "../scenario/over-messenger.ts"
 import { drawsOf, plainBox, plainDescription, recordedStore, signing } from "./world.ts"
 
 export interface SameOptions extends DeviceOptions {
@@ -85,7 +85,7 @@ export async function openDirect(options: SameOptions): Promise<SameClient> {
   }
   const messenger = await drawing(() => createMessengerWith(given, { suite: seededSuite, verify, keyPackageTarget: 8 }))
   draws.restart(options.seed + 1)
-  const steps = scenarioOverMessenger(messenger)
+  const steps = scenarioInNode(messenger)
   const client = {
     createDirect: (userId: string) => drawing(() => steps.createDirect(userId)),
     send: (id: string, text: string) => drawing(() => steps.send(id, text)),

@@ -64,19 +64,24 @@ export interface DeviceOptions {
   readonly rootKey: string
 }
 
-/** A device in a process of its own. */
+/** A device in a process of its own, or in a page. */
 export interface Device {
   /** Runs a step. @throws Error with `reason` */
   step(name: StepName, args: readonly string[]): Promise<unknown>
-  /** Ends the process without `close`. */
+  /** Ends the process without `close`, or crashes the page. */
   kill(): Promise<void>
 }
 
 export interface ScenarioPlatform {
   /** Why the platform does not run here; undefined if it does. */
   readonly why: string | undefined
-  /** Builds what the devices run. @returns A function that starts a device. */
-  build(): Promise<(options: DeviceOptions) => Promise<Device>>
+  /**
+   * Builds what the devices run.
+   *
+   * @param whenDone Registers what ends after the devices, last one first.
+   * @returns A function that starts a device. The same folder is the same device.
+   */
+  build(whenDone: (end: () => Promise<void>) => void): Promise<(options: DeviceOptions) => Promise<Device>>
 }
 
 /** Runs a step of an object's. @throws Error if the platform lacks the step. */
@@ -89,3 +94,9 @@ export async function stepOf(
   if (step === undefined) throw new Error(`the platform lacks the step "${name}"`)
   return step(...args)
 }
+
+/** The place of a step's path among its arguments. */
+const paths: Partial<Record<StepName, number>> = { sendFile: 1, saveFile: 2, backUp: 0, recover: 0 }
+
+/** The path among the arguments of a step, if it has one. */
+export const pathOf = (name: StepName, args: readonly string[]): string | undefined => args[paths[name] ?? args.length]

@@ -7,8 +7,8 @@ import { clientOf, openNodeCore } from "@signet/client-native"
 import { configure, createFileLock, createFileStorage, createPassphraseBox } from "@signet/client-node"
 import { createMessenger, messagingSession, openSqliteStore } from "@signet/client-node/messaging"
 import { type DeviceOptions, type ScenarioClient, stepOf } from "./client.ts"
+import { scenarioInNode } from "./node-messenger.ts"
 import { scenarioOverCore } from "./over-core.ts"
-import { scenarioOverMessenger } from "./over-messenger.ts"
 
 interface NodeDevice extends DeviceOptions {
   readonly kind: "node" | "wasm"
@@ -50,7 +50,7 @@ async function openDevice(device: NodeDevice): Promise<Partial<ScenarioClient>> 
         session: await messagingSession(signet.session, { appId, audience }),
         ...{ store: openSqliteStore(rows), secretBox: box },
       })
-      Object.assign(client, scenarioOverMessenger(messenger))
+      Object.assign(client, scenarioInNode(messenger))
       return messenger.deviceId
     },
     async signOut() {

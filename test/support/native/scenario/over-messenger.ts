@@ -1,13 +1,30 @@
-// The steps over the messenger of Node, for its platform and for the other users.
-import { createReadStream, openAsBlob } from "node:fs"
-import { writeFile } from "node:fs/promises"
-import { exportBackup, restoreBackup } from "../../../../clients/core/messaging/backup/index.ts"
-import { grantHistoryByQr, requestHistoryByQr, runHistory } from "../../../../clients/core/messaging/history/index.ts"
+// The steps over a messenger in TypeScript: in Node, and in a page.
+import type { exportBackup, restoreBackup } from "../../../../clients/core/messaging/backup/index.ts"
+import type {
+  grantHistoryByQr,
+  requestHistoryByQr,
+  runHistory,
+} from "../../../../clients/core/messaging/history/index.ts"
 import type { Messenger } from "../../../../clients/core/messaging/messenger.ts"
 import type { PeerClient, ScenarioClient } from "./client.ts"
 
+/** What the platform has beside its messenger. */
+export interface Beside {
+  readonly files: {
+    open(path: string): Promise<Blob>
+    save(path: string, bytes: Uint8Array): Promise<void>
+  }
+  readonly backup: { readonly exportBackup: typeof exportBackup; readonly restoreBackup: typeof restoreBackup }
+  readonly history: {
+    readonly requestHistoryByQr: typeof requestHistoryByQr
+    readonly grantHistoryByQr: typeof grantHistoryByQr
+    readonly runHistory: typeof runHistory
+  }
+}
+
 export const scenarioOverMessenger = (
   messenger: Messenger,
+  { files, backup, history }: Beside,
 ): PeerClient & Pick<ScenarioClient, "backUp" | "recover"> => ({
   createDirect: async (userId) => (await messenger.createDirectConversation(userId)).id,
   createGroup: async (...userIds) => (await messenger.createGroupConversation(userIds)).id,
@@ -23,23 +40,37 @@ export const scenarioOverMessenger = (
     ),
   members: async (id) => [...((await messenger.conversation(id))?.memberUserIds ?? [])],
   renewKeys: (id) => messenger.refreshKeys(id),
-  sendFile: async (id, path) => String((await messenger.sendAttachment(id, await openAsBlob(path))).seq),
+  sendFile: async (id, path) => String((await messenger.sendAttachment(id, await files.open(path))).seq),
   async saveFile(id, seq, path) {
     const opened = await messenger.openAttachment(id, BigInt(seq))
-    await writeFile(path, await opened.read(0, opened.size))
+    await files.save(path, await opened.read(0, opened.size))
   },
   safetyNumber: async (userId) => (await messenger.verification.of(userId)).safetyNumber ?? "",
   markVerified: async (userId, compared) => (await messenger.verification.markVerified(userId, compared)).status,
   showQr: (userId) => messenger.verification.qrCode(userId),
   scan: async (userId, scanned) => (await messenger.verification.scan(userId, scanned)).status,
-  requestHistory: async () => (await requestHistoryByQr(messenger)).qr,
-  grantHistory: (qr) => grantHistoryByQr(messenger, qr),
-  runHistory: () => runHistory(messenger),
+  requestHistory: async () => (await history.requestHistoryByQr(messenger)).qr,
+  grantHistory: (qr) => history.grantHistoryByQr(messenger, qr),
+  runHistory: () => history.runHistory(messenger),
   async backUp(path) {
-    const { recoveryKey, bytes } = await exportBackup(messenger)
-    for await (const piece of bytes) await writeFile(path, piece, { flag: "a" })
+    const { recoveryKey, bytes } = await backup.exportBackup(messenger)
+    const pieces: Uint8Array[] = []
+    for await (const piece of bytes) pieces.push(piece)
+    await files.save(path, concatenated(pieces))
     return recoveryKey
   },
-  recover: async (path, recoveryKey) =>
-    String((await restoreBackup(messenger, createReadStream(path), { recoveryKey })).importedEntries),
+  async recover(path, recoveryKey) {
+    const restored = await backup.restoreBackup(messenger, (await files.open(path)).stream(), { recoveryKey })
+    return String(restored.importedEntries)
+  },
 })
+
+function concatenated(pieces: readonly Uint8Array[]): Uint8Array {
+  const whole = new Uint8Array(pieces.reduce((sum, { length }) => sum + length, 0))
+  let at = 0
+  for (const piece of pieces) {
+    whole.set(piece, at)
+    at += piece.length
+  }
+  return whole
+}

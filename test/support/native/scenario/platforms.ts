@@ -4,13 +4,16 @@ import { join } from "node:path"
 import { clientOf } from "@signet/client-native"
 import { buildCore } from "../../../../clients/native/build.ts"
 import { startDriver } from "../driver.ts"
-import { buildJvm, javaArguments, startJava, whyNoJvm } from "../jvm.ts"
+import { type BuiltJvm, buildJvm, javaArguments, startJava, whyNoJvm } from "../jvm.ts"
+import { buildKotlin, whyNoKotlin } from "../kotlin.ts"
 import { buildNative, whyNoLibrary } from "../library.ts"
 import { unpacked } from "../pinned-package.ts"
 import { buildJsc, startJsiMember, whyNoJsi } from "../react-native.ts"
+import { inChromium } from "./chromium.ts"
 import { type Device, type DeviceOptions, type ScenarioPlatform, stepOf } from "./client.ts"
 import { lineDevice } from "./line-device.ts"
 import { scenarioOverCore } from "./over-core.ts"
+import { onWorkers } from "./workers.ts"
 
 const program = join(import.meta.dirname, "node-device.ts")
 
@@ -48,6 +51,24 @@ const whyNoRuntimes =
 const hexOf = (text: string) => Buffer.from(text).toString("hex")
 const textOf = (hex: string) => Buffer.from(hex, "hex").toString()
 
+/** @param program The class with `main`. */
+const javaDevice =
+  (built: BuiltJvm, program: string) =>
+  async ({ folder, appId, authUrl, audience, messagingUrl, rootKey }: DeviceOptions): Promise<Device> => {
+    const words = [folder, `${folder}-keys`, appId, authUrl, audience, messagingUrl, rootKey]
+    const java = startJava(...javaArguments(built, program, ...words))
+    return {
+      async step(...[name, args]) {
+        java.write([name, ...args].map(hexOf).join(" "))
+        const [status, ...answer] = (await java.next()).split(" ")
+        const [reason, message = ""] = answer
+        if (status !== "ok") throw Object.assign(new Error(textOf(message)), { reason })
+        return name === "read" || name === "members" ? answer.map(textOf) : answer.map(textOf)[0]
+      },
+      kill: async () => java.kill(),
+    }
+  }
+
 export const scenarioPlatforms: Readonly<Record<string, ScenarioPlatform>> = {
   Node: { why: undefined, build: async () => nodeDevice("node", "node", [process.execPath]) },
   "the core in WebAssembly": {
@@ -72,6 +93,9 @@ export const scenarioPlatforms: Readonly<Record<string, ScenarioPlatform>> = {
       return nodeDevice("wasm", "deno", [join(unpacked(deno), "deno"), ...flags])
     },
   },
+  Chromium: inChromium("wasm"),
+  "Chromium, the core in the page": inChromium("direct"),
+  "Cloudflare Workers": onWorkers,
   libsignet: {
     why: whyNoLibrary,
     async build() {
@@ -93,23 +117,11 @@ export const scenarioPlatforms: Readonly<Record<string, ScenarioPlatform>> = {
   },
   "the JVM": {
     why: whyNoJvm,
-    async build() {
-      const built = await buildJvm()
-      return async ({ folder, appId, authUrl, audience, messagingUrl, rootKey }) => {
-        const words = [folder, `${folder}-keys`, appId, authUrl, audience, messagingUrl, rootKey]
-        const java = startJava(...javaArguments(built, "dev.signet.client.ScenarioDevice", ...words))
-        return {
-          async step(...[name, args]) {
-            java.write([name, ...args].map(hexOf).join(" "))
-            const [status, ...answer] = (await java.next()).split(" ")
-            const [reason, message = ""] = answer
-            if (status !== "ok") throw Object.assign(new Error(textOf(message)), { reason })
-            return name === "read" || name === "members" ? answer.map(textOf) : answer.map(textOf)[0]
-          },
-          kill: async () => java.kill(),
-        }
-      }
-    },
+    build: async () => javaDevice(await buildJvm(), "dev.signet.client.ScenarioDevice"),
+  },
+  Kotlin: {
+    why: whyNoKotlin,
+    build: async () => javaDevice(await buildKotlin(), "ScenarioDeviceKt"),
   },
   "React Native": {
     why: whyNoJsi,

@@ -7,7 +7,7 @@ import type { LosingProxy } from "../../losing-proxy.ts"
 import type { Messengers } from "../../messaging/messengers.ts"
 import type { Device, DeviceOptions, PeerClient, StepName } from "./client.ts"
 import { stepOf } from "./client.ts"
-import { scenarioOverMessenger } from "./over-messenger.ts"
+import { scenarioInNode } from "./node-messenger.ts"
 
 /** One line of the file. Its other fields are those of its action. */
 export type Line = { readonly by: string; readonly do: string; readonly fails?: string } & Readonly<
@@ -60,7 +60,7 @@ export async function startScenario({
   const performed = new Set<StepName>()
   for (const name of peers) {
     const { messenger, person } = await messengers.newcomer(`${name} beside ${platform}`)
-    others.set(name, scenarioOverMessenger(messenger))
+    others.set(name, scenarioInNode(messenger))
     userOf.set(name, person.userId)
   }
   const found = <Value>(map: ReadonlyMap<string, Value>, name: unknown): Value =>

@@ -1,0 +1,25 @@
+// What the example uses of Cloudflare's types: the whole of them excludes those of a browser, which the core has.
+
+declare module "cloudflare:workers" {
+  import type { ObjectStorage } from "@signet/client-native/workers"
+
+  export class DurableObject<Env> {
+    protected readonly ctx: { readonly storage: ObjectStorage & { setAlarm(timeMs: number): Promise<void> } }
+    protected readonly env: Env
+    alarm?(): Promise<void>
+  }
+}
+
+interface DurableObjectNamespace<T> {
+  getByName(name: string): T
+}
+
+declare module "*.wasm" {
+  const module: WebAssembly.Module
+  export default module
+}
+
+declare module "*.bc" {
+  const bytes: ArrayBuffer
+  export default bytes
+}
