@@ -52,8 +52,8 @@ export const messengerSendingMutants: readonly Mutant[] = [
   {
     fault: "the user's other device keeps what waits after a leave",
     file: `${client}/conversation/leaving.ts`,
-    from: 'isRead ? [{ do: "dropPending" }] : []',
-    to: "isRead ? [] : []",
+    from: 'effects: [{ do: "dropPending" }] }\n}',
+    to: "effects: [] }\n}",
     test: leaving,
     name: "reports a queued message of the other device, which returns when it is leaving",
     row: "reports a queued message of the other device, which returns when it is %s",
