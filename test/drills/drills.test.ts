@@ -152,6 +152,7 @@ if (isNight) {
       const figures = await rotation(writes)
       console.log(figures)
       expect(figures).toMatchObject({ failures: {}, lost: 0, extra: 0, auditIsWhole: true })
+      expect(figures?.refusal).toContain("retired")
     }, 600_000)
   })
 
