@@ -17,7 +17,7 @@ const kindsOf: Readonly<Record<MigrationScope, ReadonlySet<MigrationKind>>> = {
   finish: new Set(["expand", "backfill", "finish"]),
 }
 
-interface MigrateOptions extends Pick<ApplyOptions, "onRetry"> {
+interface MigrateOptions extends Pick<ApplyOptions, "onRetry" | "onBatch"> {
   readonly files?: readonly SqlFile[]
   /** Default: `start`. An empty database gets all files. */
   readonly scope?: MigrationScope
@@ -33,12 +33,13 @@ interface MigrateOptions extends Pick<ApplyOptions, "onRetry"> {
  * @throws Error when the database has another version of a migration.
  */
 export async function migrate(db: Database, options: MigrateOptions = {}): Promise<readonly string[]> {
-  const { scope = "start", files = await readMigrations(), during = (work) => work() } = options
+  const { scope = "start", files = await readMigrations(), during = (work) => work(), onRetry, onBatch } = options
   // Without a lease, because a database role without rights to change the schema starts on a migrated database.
   if ((await pendingOf(db, files, scope)).due.length === 0) return []
   const applyDue = async () => {
     const { due, isEmpty } = await pendingOf(db, files, scope)
-    for (const file of due) await apply(db, file, { isInUse: !isEmpty, onRetry: options.onRetry })
+    const isFinal = isEmpty || scope === "finish"
+    for (const file of due) await apply(db, file, { isInUse: !isEmpty, isFinal, onRetry, onBatch })
     return due.map(({ name }) => name)
   }
   return during(() => withLease(db, applyDue))
