@@ -30,7 +30,7 @@ import { auditDenials } from "./denials.ts"
 import { addDocs } from "./docs.ts"
 import { createHttp, shutdownOf } from "./http.ts"
 import type { Metrics } from "./metrics.ts"
-import { addProbes, type ReadinessChecks } from "./probes.ts"
+import { addProbes, type CompletenessChecks, type ReadinessChecks } from "./probes.ts"
 import { reflectionRoutes } from "./reflection.ts"
 import { restPlugin } from "./rest-plugin.ts"
 import { serviceRoutes, services } from "./routes.ts"
@@ -59,6 +59,8 @@ interface AppOptions {
   callLimitMs: number
   /** Conditions of `/readyz`. Default: the database has this program's migrations. */
   readiness?: ReadinessChecks
+  /** Parts that `/readyz` names while they are incomplete. Default: none. */
+  completeness?: CompletenessChecks
   /** What the console's pages need to know; null serves no console. */
   console: ConsoleSettings | null
 }
@@ -143,7 +145,7 @@ export async function createApp(options: AppOptions): Promise<FastifyInstance> {
       if (options.hasReflection) reflectionRoutes([...services, Health])(router)
     },
   })
-  addProbes(app, options.readiness ?? { database: () => deps.store.isReady() })
+  addProbes(app, options.readiness ?? { database: () => deps.store.isReady() }, options.completeness)
   await addDocs(app)
   if (options.console) await addConsole(app, options.console)
   return app

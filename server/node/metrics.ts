@@ -80,7 +80,7 @@ const workerRestarts = (registry: Registry) =>
 const workerHangs = (registry: Registry) =>
   new Counter({
     name: "signet_worker_hangs_total",
-    help: "Workers that hung and were killed.",
+    help: "Workers that hung, in their start or later, and were ended.",
     registers: [registry],
   })
 

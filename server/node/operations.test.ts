@@ -38,12 +38,14 @@ const lines: string[] = []
 const log = createLog("info", (line) => void lines.push(line))
 let server: TransportServer
 let isReady = true
+let areComplete = true
 beforeAll(async () => {
   server = await startTransports({
     more: [traced(tracing.tracer), metrics.interceptor, callLog(log)],
     reflected: [...services, Health],
     async add(app) {
-      addProbes(app, { database: async () => isReady, schema: async () => true })
+      const checks = { database: async () => isReady, schema: async () => true }
+      addProbes(app, checks, { workers: () => areComplete })
       await addDocs(app)
     },
   })
@@ -127,6 +129,17 @@ describe("probes", () => {
     const answer = await (await fetch(`${server.url}/readyz`)).json()
     expect(answer).toEqual({ status: "not ready", missing: ["database"] })
     isReady = true
+  })
+
+  test("name incomplete parts of a server that is ready", async () => {
+    const answer = async () => {
+      const response = await fetch(`${server.url}/readyz`)
+      return [response.status, await response.json()]
+    }
+    expect(await answer()).toEqual([200, { status: "ready" }])
+    areComplete = false
+    expect(await answer()).toEqual([200, { status: "ready", degraded: ["workers"] }])
+    areComplete = true
   })
 })
 

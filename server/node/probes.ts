@@ -4,11 +4,14 @@ import { inTime, readinessMs } from "../serving/in-time.ts"
 /** Names of conditions, with a function that checks each. A failure, or more than two seconds, means false. */
 export type ReadinessChecks = Readonly<Record<string, () => Promise<boolean>>>
 
+/** Names of parts, with a function that is false while a part is incomplete, though calls are served. */
+export type CompletenessChecks = Readonly<Record<string, () => boolean>>
+
 /**
  * `/livez`: the process answers. `/readyz`: it can serve calls, for load balancers; otherwise the answer names the
- * conditions that are missing, and nothing else.
+ * conditions that are missing, and nothing else. A ready process names its incomplete parts as `degraded`.
  */
-export function addProbes(app: FastifyInstance, checks: ReadinessChecks): void {
+export function addProbes(app: FastifyInstance, checks: ReadinessChecks, parts: CompletenessChecks = {}): void {
   let isClosing = false
   app.addHook("preClose", (done) => {
     isClosing = true
@@ -23,9 +26,9 @@ export function addProbes(app: FastifyInstance, checks: ReadinessChecks): void {
   app.get("/livez", (_, reply) => reply.header("cache-control", "no-store").send({ status: "live" }))
   app.get("/readyz", async (_, reply) => {
     const names = await missing()
-    return reply
-      .code(names.length === 0 ? 200 : 503)
-      .header("cache-control", "no-store")
-      .send(names.length === 0 ? { status: "ready" } : { status: "not ready", missing: names })
+    reply.header("cache-control", "no-store")
+    if (names.length > 0) return reply.code(503).send({ status: "not ready", missing: names })
+    const degraded = Object.keys(parts).filter((name) => parts[name]?.() === false)
+    return reply.send(degraded.length === 0 ? { status: "ready" } : { status: "ready", degraded })
   })
 }

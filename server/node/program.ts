@@ -132,10 +132,10 @@ export async function startProgram(config: Config, log: FastifyBaseLogger, sibli
 type Storage = Awaited<ReturnType<typeof openStorage>>
 
 /** Opens the migrated database, the secrets, and the store with its audit log. */
-async function openStorage({ config, log, onFault, onClose }: Start) {
+async function openStorage({ config, log, siblings, onFault, onClose }: Start) {
   const { db, connections, close } = await openDatabase(config, onFault)
   onClose(close)
-  const applied = await migrate(db)
+  const applied = await migrate(db, { during: siblings?.reportDuring })
   if (applied.length > 0) log.info({ migrations: applied }, "migrated")
   const opened = await openSecrets(db, config)
   const sealing = await followSealingKeys(db, opened, clock.nowMs())
@@ -264,7 +264,7 @@ async function openMessaging(
 }
 
 async function openApp(
-  { config, log, metrics, onClose }: Start,
+  { config, log, siblings, metrics, onClose }: Start,
   { db, writing }: Storage,
   { deps, feeds, messaging }: { deps: Deps; feeds: Feeds; messaging: OpenMessaging },
 ) {
@@ -287,6 +287,7 @@ async function openApp(
     callLimitMs: 30_000,
     idleGraceMs: 1_000,
     readiness: readinessOf(db, deps),
+    completeness: siblings ? { workers: siblings.areComplete } : {},
     console: consoleOf(config, messaging.development.issuerRootKey),
   })
 }

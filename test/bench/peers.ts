@@ -4,22 +4,12 @@
 import { sql } from "kysely"
 import { openPostgres } from "../../server/store/postgres/open.ts"
 import { startPostgres } from "../support/postgres-server.ts"
-import { machineLoad, postmasterOf, processorMicros } from "./cpu/processor-time.ts"
+import { machineLoad, postmasterOf } from "./cpu/processor-time.ts"
 import { startOidcProvider, startSignet } from "./peers/forked.ts"
+import { callers, durable, type Measured, measureOnce, median } from "./peers/measure.ts"
 import { isSkipped, type Peer, type Skipped } from "./peers/peer.ts"
 import { startHydra, startKeycloak } from "./peers/programs.ts"
 
-/** Calls at the same time, each of a client or session of its own. */
-const callers = 16
-const durable = { fsync: "on", synchronous_commit: "on", full_page_writes: "on", shared_buffers: "256MB" }
-
-interface Measured {
-  readonly perSecond: number
-  /** Processor time of the server's processes, a call. */
-  readonly serverMicros: number
-  readonly databaseMicros: number
-  readonly p50Ms: number
-}
 type Row = Skipped | ({ readonly name: string; readonly load: number } & Measured)
 
 export const sizes = { usual: { rounds: 5, seconds: 2 }, smallest: { rounds: 1, seconds: 0.2 } }
@@ -70,34 +60,4 @@ export async function run({ rounds, seconds }: typeof sizes.usual): Promise<Row[
   } finally {
     for (const close of closing.toReversed()) await close()
   }
-}
-
-async function measureOnce(
-  act: (caller: number) => Promise<unknown>,
-  { server, database, seconds }: { server: number; database: number; seconds: number },
-): Promise<Measured> {
-  const latencies: number[] = []
-  const before = [processorMicros(server), processorMicros(database)] as const
-  const began = performance.now()
-  const work = async (caller: number) => {
-    // Each caller calls at least once, however slow the machine is.
-    do {
-      const startedMs = performance.now()
-      await act(caller)
-      latencies.push(performance.now() - startedMs)
-    } while (performance.now() - began < seconds * 1_000)
-  }
-  await Promise.all(Array.from({ length: callers }, (_, caller) => work(caller)))
-  const calls = latencies.length
-  return {
-    perSecond: (calls / (performance.now() - began)) * 1_000,
-    serverMicros: (processorMicros(server) - before[0]) / calls,
-    databaseMicros: (processorMicros(database) - before[1]) / calls,
-    p50Ms: median(latencies),
-  }
-}
-
-function median(of: readonly number[]): number {
-  const sorted = of.toSorted((a, b) => a - b)
-  return sorted[Math.floor((sorted.length - 1) / 2)] ?? Number.NaN
 }

@@ -7,6 +7,7 @@ import { noDns } from "./dns.ts"
 import { failover } from "./failover.ts"
 import { fullDisk } from "./full-disk.ts"
 import { hasHaproxy } from "./haproxy.ts"
+import { migration } from "./migration.ts"
 import { movedDatabase } from "./moved-database.ts"
 import { paused } from "./paused.ts"
 import { hasPgBouncer, throughPgBouncer } from "./pooler.ts"
@@ -142,6 +143,17 @@ describe.skipIf(skipped !== "")(`a storm of connections${skipped && ` (skipped: 
   }, 300_000)
 })
 
+describe.skipIf(skipped !== "")(`migrations of a large table${skipped && ` (skipped: ${skipped})`}`, () => {
+  test("fail no call of a server that writes to it, and end although it adds rows that are due", async () => {
+    const figures = await migration(effort(0, 20_000, 1_000_000), effort(0, 10_000, 100_000))
+    console.log(figures)
+    expect(figures).toMatchObject({ failures: {}, lost: 0, extra: 0 })
+    expect(figures?.steps["0031_audit_filters"]?.longestLockWaitMs).toBeLessThan(1_000)
+    expect(figures?.steps.column?.longestLockWaitMs).toBeLessThan(2_500)
+    expect(figures?.left).toBeLessThan(1_000)
+  }, 600_000)
+})
+
 // Each restarts servers several times, or installs the release before, which takes minutes.
 const isNight = effort(false, false, true)
 const withoutPrevious = isNight && !(await hasPreviousRelease()) ? "its commit is not in this clone" : ""
@@ -152,6 +164,7 @@ if (isNight) {
       const figures = await rotation(writes)
       console.log(figures)
       expect(figures).toMatchObject({ failures: {}, lost: 0, extra: 0, auditIsWhole: true })
+      expect(figures?.refusal).toContain("retired")
     }, 600_000)
   })
 

@@ -26,6 +26,10 @@ export interface Writers {
   acknowledged(): number
   /** Resolves after that many more refreshes have answers. */
   more(count: number): Promise<void>
+  /** Resolves after that many more refreshes of each writer have answers. */
+  each(count: number): Promise<void>
+  /** @returns The milliseconds of each refresh with an answer since the last call. */
+  durations(): readonly number[]
   /** Sends further refreshes to another server. */
   moveTo(url: string): void
   /** Waits for the running refreshes. */
@@ -71,6 +75,7 @@ export async function startWriters(
   let isStopping = false
   const failures = new Map<string, number>()
   let listeners: (() => void)[] = []
+  let durations: number[] = []
   let { auth } = clientsOf(url)
   const begin = async (index: number) => {
     const { sessionId, refreshToken } = await signIn(index)
@@ -79,7 +84,9 @@ export async function startWriters(
     return { writer, running: write(writer) }
   }
   const refresh = async (writer: Writer): Promise<void> => {
+    const startedAt = performance.now()
     const { refreshToken } = await auth.refresh(writer.next)
+    durations.push(performance.now() - startedAt)
     writer.next = { refreshToken, retryKey: newKey() }
     writer.acknowledged++
   }
@@ -99,16 +106,28 @@ export async function startWriters(
   const begun = await Promise.all(Array.from({ length: count }, (_, index) => begin(index)))
   const all = begun.map(({ writer }) => writer)
   const acknowledged = () => all.reduce((sum, writer) => sum + writer.acknowledged, 0)
+  const until = async (isReached: () => boolean) => {
+    const { promise, resolve } = Promise.withResolvers<void>()
+    const listener = () => isReached() && resolve()
+    listeners.push(listener)
+    await promise
+    listeners = listeners.filter((one) => one !== listener)
+  }
   return {
     all,
     acknowledged,
-    async more(count) {
+    more(count) {
       const goal = acknowledged() + count
-      const { promise, resolve } = Promise.withResolvers<void>()
-      const listener = () => acknowledged() >= goal && resolve()
-      listeners.push(listener)
-      await promise
-      listeners = listeners.filter((one) => one !== listener)
+      return until(() => acknowledged() >= goal)
+    },
+    each(count) {
+      const goals = all.map((writer) => writer.acknowledged + count)
+      return until(() => all.every((writer, index) => writer.acknowledged >= (goals[index] ?? 0)))
+    },
+    durations() {
+      const taken = durations
+      durations = []
+      return taken
     },
     moveTo(next) {
       auth = clientsOf(next).auth

@@ -67,6 +67,14 @@ function suite(): void {
   const refreshes = () => measured(/^signet_rpc_duration_seconds_count\{[^}]*method="Refresh",outcome="OK"\} (\d+)$/m)
   const workers = () =>
     readFileSync(`/proc/${program.pid}/task/${program.pid}/children`, "utf8").trim().split(" ").map(Number)
+  /** Of a worker, and of the supervisor. */
+  const readiness = () =>
+    Promise.all(
+      [`${program.url}/readyz`, new URL("/readyz", adminUrl)].map(async (url) =>
+        (await fetch(url, { headers: { connection: "close" } })).json(),
+      ),
+    )
+  const [complete, degraded] = [{ status: "ready" }, { status: "ready", degraded: ["workers"] }]
   /** Over a new connection each, so that both workers answer. */
   const keys = async () => {
     const answers = Array.from({ length: 6 }, async () => {
@@ -89,11 +97,14 @@ function suite(): void {
 
   test("when one is killed under load, only its own calls fail, and it is replaced", async () => {
     const counted = await refreshes()
+    expect(await readiness()).toEqual([complete, complete])
     process.kill(workers()[1] ?? 0, "SIGKILL")
+    await expect.poll(readiness, { timeout: 10_000, interval: 20 }).toEqual([degraded, degraded])
     await writers.more(calls)
     // One call of each writer at most was at the killed worker.
     for (const { failed } of writers.all) expect(failed).toBeLessThanOrEqual(1)
     await expect.poll(() => measured(/^signet_workers (\d+)$/m), { timeout: 60_000, interval: 200 }).toBe(2)
+    await expect.poll(readiness).toEqual([complete, complete])
     expect(await measured(/^signet_worker_restarts_total (\d+)$/m)).toBe(1)
     expect(await refreshes()).toBeGreaterThan(counted)
     await writers.more(calls)

@@ -12,10 +12,12 @@ export type ToWorker =
   | { readonly is: "hints"; readonly payloads: readonly string[] }
   /** Whether hints of other machines arrive. */
   | { readonly is: "listening"; readonly listening: boolean }
+  /** Whether each worker of the port accepts calls. */
+  | { readonly is: "workers"; readonly complete: boolean }
 
 export type ToSupervisor =
   | { readonly is: "ready"; readonly url: string }
-  /** Sent once a second: the event loop runs. */
+  /** Sent once a second by a worker that accepts calls or migrates the database: its event loop runs. */
   | { readonly is: "alive" }
   | { readonly is: "measured"; readonly request: number; readonly metrics: MetricsSnapshot }
   | { readonly is: "hints"; readonly payloads: readonly string[] }

@@ -36,3 +36,31 @@ test.runIf(isLong)(
   },
   180_000,
 )
+
+// Contract-tested with a fake: the worker is a script.
+test("a worker that hangs before it is ready is ended, and replaced after pauses that grow", async () => {
+  const child = spawn(process.execPath, [join(import.meta.dirname, "testing/unready.ts")], {
+    stdio: ["pipe", "pipe", "inherit"],
+  })
+  let output = ""
+  child.stdout.setEncoding("utf8").on("data", (text: string) => {
+    output += text
+  })
+  const ended = once(child, "exit")
+  await expect.poll(() => output, { timeout: 60_000, interval: 20 }).toContain("ready: 1")
+  child.stdin.end()
+  // Its status is the number of workers that hung.
+  expect(await ended).toEqual([3, null])
+  expect(output).toMatch(/^first: hung$/m)
+  expect(output).toMatch(/^second: hung$/m)
+  const logged = output.split("\n").filter((line) => line.startsWith("{"))
+  const lines = logged.map((line) => JSON.parse(line) as { worker: number; msg: string; signal?: string })
+  const hangs = { worker: 2, msg: "a worker hangs in its start and is ended" }
+  const end = { worker: 2, msg: "a worker ended", signal: "SIGKILL" }
+  expect(lines).toMatchObject([{ ...hangs, worker: 1 }, hangs, end, hangs, end])
+  const pauses = [...output.matchAll(/^pause (\S+)$/gm)].map(([, ms]) => Number(ms))
+  expect(pauses).toHaveLength(2)
+  // Timers may be a millisecond early.
+  expect(pauses[0]).toBeGreaterThan(18)
+  expect(pauses[1]).toBeGreaterThan(38)
+}, 90_000)

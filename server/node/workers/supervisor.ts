@@ -6,10 +6,11 @@ import type { FastifyBaseLogger } from "fastify"
 import { createAdmin } from "../admin.ts"
 import type { Config, Environment } from "../config.ts"
 import { createSupervisorMetrics } from "../metrics.ts"
+import { addProbes } from "../probes.ts"
 import { startMetricsExport } from "../telemetry/export-metrics.ts"
 import type { MetricSnapshot } from "../telemetry/otlp-metrics.ts"
 import { createMeasure } from "./measure.ts"
-import { createPool } from "./pool.ts"
+import { createPool, type Started, usualTiming } from "./pool.ts"
 import { createRelay } from "./relay.ts"
 
 export interface Supervised {
@@ -24,7 +25,8 @@ export interface Supervised {
  * others.
  *
  * @param env The settings that `config` was parsed from.
- * @throws Error if the first worker ends before it is ready. It has reported the reason.
+ * @throws Error if the first worker ends before it is ready, or hangs in its start. One that ended has reported the
+ *   reason.
  */
 export async function supervise(config: Config, env: Environment, log: FastifyBaseLogger): Promise<Supervised> {
   const databaseUrl = config.databaseDirectUrl ?? config.databaseUrl
@@ -40,10 +42,16 @@ export async function supervise(config: Config, env: Environment, log: FastifyBa
       else relay.pass(message.payloads, worker)
     },
     greeting: () => ({ is: "listening", listening: relay.isListening() }),
-    onEnded: (worker) => measure.ended(worker),
+    onReady: () => reportWorkers(),
+    onEnded(worker) {
+      measure.ended(worker)
+      reportWorkers()
+    },
     onReplaced: metrics.restarted,
     onHung: metrics.hung,
   })
+  const areComplete = () => pool.ready() === config.workers
+  const reportWorkers = () => void pool.broadcast({ is: "workers", complete: areComplete() })
   const measure = createMeasure({
     own: metrics.registry,
     ask: (request) => pool.broadcast({ is: "measure", request }),
@@ -54,6 +62,8 @@ export async function supervise(config: Config, env: Environment, log: FastifyBa
     onFault,
   })
   const admin = createAdmin(() => measure.page(), measure.contentType)
+  // The public port has no listener while no worker accepts calls.
+  addProbes(admin, { workers: async () => pool.ready() > 0 }, { workers: areComplete })
   const read = async () => (await measure.snapshot()) as MetricSnapshot[]
   const stopExport = startMetricsExport({ endpoint: config.metricsEndpoint, read, onFault })
   const close = async () => {
@@ -63,8 +73,7 @@ export async function supervise(config: Config, env: Environment, log: FastifyBa
     await relay.close()
   }
   try {
-    const url = await pool.start(1)
-    if (url === undefined) throw new Error("the first worker did not start")
+    const url = urlOf(await pool.start(1))
     pool.keep()
     await Promise.all(Array.from({ length: config.workers - 1 }, (_, index) => pool.start(index + 2)))
     return { url, adminUrl: await admin.listen({ host: config.adminHost, port: config.adminPort }), close }
@@ -72,4 +81,13 @@ export async function supervise(config: Config, env: Environment, log: FastifyBa
     await close()
     throw error
   }
+}
+
+function urlOf(first: Started): string {
+  if (first.is === "ready") return first.url
+  if (first.is === "ended") throw new Error("the first worker did not start")
+  throw new Error(
+    `the first worker was not ready after ${usualTiming.startTicks} seconds and was ended: check that the database, ` +
+      "the attachment store and the key files answer",
+  )
 }

@@ -13,10 +13,14 @@ export interface Siblings {
   readonly isFirst: boolean
   /** Opens a bus over the supervisor, which listens to the database for all workers. */
   openBus(options: BusOptions): Bus
+  /** Runs work that may take longer than a start, and reports meanwhile. */
+  reportDuring<T>(work: () => Promise<T>): Promise<T>
   /** Answers the supervisor's requests for metrics. */
   publishMetrics(registry: Registry): void
   /** Reports that the program accepts calls. */
   ready(url: string): void
+  /** False while a worker of the port accepts no calls. */
+  areComplete(): boolean
   onStop(stop: () => void): void
 }
 
@@ -24,18 +28,32 @@ export interface Siblings {
 export function siblingsOf(env: Readonly<Record<string, string | undefined>>): Siblings | undefined {
   if (!cluster.isWorker) return undefined
   const number = Number(env[workerVariable] ?? 1)
+  let areComplete = true
+  onMessage("workers", ({ complete }) => {
+    areComplete = complete
+  })
+  const reportRegularly = () => setInterval(() => report({ is: "alive" }), aliveEveryMs).unref()
   return {
     number,
     isFirst: number === 1,
     openBus: openRelayedBus,
+    async reportDuring(work) {
+      const timer = reportRegularly()
+      try {
+        return await work()
+      } finally {
+        clearInterval(timer)
+      }
+    },
     publishMetrics: (registry) =>
       onMessage("measure", async ({ request }) => {
         report({ is: "measured", request, metrics: await registry.getMetricsAsJSON() })
       }),
     ready(url) {
       report({ is: "ready", url })
-      setInterval(() => report({ is: "alive" }), aliveEveryMs).unref()
+      reportRegularly()
     },
+    areComplete: () => areComplete,
     onStop: (stop) => onMessage("stop", stop),
   }
 }

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from "node:timers/promises"
 import { sql } from "kysely"
 import { expect, test } from "vitest"
 import { isLong } from "../../../test/support/effort.ts"
@@ -120,6 +121,46 @@ describeOnEachStore("an upgrade", (kind) => {
     await close()
   })
 
+  test("a backfill ends while servers of the release before add rows, and the end of the upgrade changes these", async () => {
+    const { db, close } = await openTestStore(kind)
+    const rows = "create table item (id integer primary key, b text); insert into item select generate_series(1, 25);"
+    const before = [...(await readMigrations()), file("9997_rows", rows)]
+    await migrate(db, { files: before })
+    // Each batch adds a row that is due, as an old server does.
+    const files = [
+      ...before,
+      file(
+        "9998_backfill_item",
+        `with added as (insert into item select n + 1 from (select count(*)::integer as n from item) counted
+            where n < 40 and exists (select from item where b is null))
+          update item set b = 'new' where id in (select id from item where b is null order by id limit 10)`,
+      ),
+    ]
+    const batches: number[] = []
+    const options = { files, onBatch: (_: string, changed: number) => batches.push(changed) }
+    expect(await migrate(db, { ...options, scope: "backfill" })).toEqual(["9998_backfill_item"])
+    expect(batches).toEqual([10, 10, 7, 1])
+    expect((await sql`select count(*)::int as n from item where b is null`.execute(db)).rows).toEqual([{ n: 1 }])
+    await migrate(db, { ...options, scope: "finish" })
+    expect((await sql`select count(*)::int as n from item where b is null`.execute(db)).rows).toEqual([{ n: 0 }])
+    expect(await migrate(db, { ...options, scope: "finish" })).toEqual([])
+    await close()
+  })
+
+  test("refuses a backfill that changes all rows at once", async () => {
+    const { db, close } = await openTestStore(kind)
+    const files = [
+      ...(await readMigrations()),
+      file("9997_rows", "create table item (id integer primary key, b text);"),
+    ]
+    await migrate(db, { files })
+    const whole = [...files, file("9998_backfill_item", "update item set b = 'new' where b is null")]
+    await expect(migrate(db, { files: whole, scope: "backfill" })).rejects.toThrow(
+      "the backfill 9998_backfill_item has no limit: it changes one batch of rows",
+    )
+    await close()
+  })
+
   test("builds indexes without blocking writes, and replaces one whose build was interrupted", async () => {
     const { db, close } = await openTestStore(kind)
     const files = [
@@ -223,6 +264,26 @@ describeOnPostgres("migrations from several processes", () => {
     expect(await migrated).toEqual(["9998_column"])
     expect(longestMs).toBeLessThan(4_000)
     await close()
+  })
+
+  test.runIf(isLong)("build an index after an older transaction that lasts longer than the lock timeout", async () => {
+    const database = await createTestDatabase()
+    const rows = file("9997_rows", "create table item (id integer);")
+    const { db, close } = openPostgres(database.url, { maxConnections: 2, statementSeconds: 4 })
+    const files = [...(await readMigrations()), rows]
+    await migrate(db, { files })
+    const other = openPostgres(database.url, { maxConnections: 1 })
+    const dump = other.db.transaction().setIsolationLevel("repeatable read")
+    const dumped = dump.execute(async (trx) => {
+      await sql`select count(*) from item`.execute(trx)
+      await sleep(4_000)
+    })
+    await sleep(300)
+    const index = file("9998_index", "create index item_id on item (id);")
+    expect(await migrate(db, { files: [...files, index] })).toEqual(["9998_index"])
+    await dumped
+    await Promise.all([close(), other.close()])
+    await database.drop()
   })
 
   test.runIf(isLong)("of four concurrent processes, one migrates an empty database, and all succeed", async () => {

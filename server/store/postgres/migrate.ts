@@ -17,10 +17,12 @@ const kindsOf: Readonly<Record<MigrationScope, ReadonlySet<MigrationKind>>> = {
   finish: new Set(["expand", "backfill", "finish"]),
 }
 
-interface MigrateOptions extends Pick<ApplyOptions, "onRetry"> {
+interface MigrateOptions extends Pick<ApplyOptions, "onRetry" | "onBatch"> {
   readonly files?: readonly SqlFile[]
   /** Default: `start`. An empty database gets all files. */
   readonly scope?: MigrationScope
+  /** Runs the work on a database that lacks migrations: it waits for other processes, and may take hours. */
+  readonly during?: (<T>(work: () => Promise<T>) => Promise<T>) | undefined
 }
 
 /**
@@ -31,14 +33,16 @@ interface MigrateOptions extends Pick<ApplyOptions, "onRetry"> {
  * @throws Error when the database has another version of a migration.
  */
 export async function migrate(db: Database, options: MigrateOptions = {}): Promise<readonly string[]> {
-  const { scope = "start", files = await readMigrations() } = options
+  const { scope = "start", files = await readMigrations(), during = (work) => work(), onRetry, onBatch } = options
   // Without a lease, because a database role without rights to change the schema starts on a migrated database.
   if ((await pendingOf(db, files, scope)).due.length === 0) return []
-  return withLease(db, async () => {
+  const applyDue = async () => {
     const { due, isEmpty } = await pendingOf(db, files, scope)
-    for (const file of due) await apply(db, file, { isInUse: !isEmpty, onRetry: options.onRetry })
+    const isFinal = isEmpty || scope === "finish"
+    for (const file of due) await apply(db, file, { isInUse: !isEmpty, isFinal, onRetry, onBatch })
     return due.map(({ name }) => name)
-  })
+  }
+  return during(() => withLease(db, applyDue))
 }
 
 interface Pending {

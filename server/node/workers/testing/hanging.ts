@@ -17,6 +17,7 @@ if (siblings === undefined) {
     env: process.env,
     onMessage: () => undefined,
     greeting: () => ({ is: "listening", listening: true }),
+    onReady: () => undefined,
     onEnded: (worker) => console.log(`worker ${worker} ended`),
     onReplaced: () => console.log("replaced"),
     onHung: () => {

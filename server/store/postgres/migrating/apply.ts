@@ -16,13 +16,17 @@ const retryable: ReadonlySet<unknown> = new Set(["55P03", "40P01", "40001"])
 export interface ApplyOptions {
   /** True while other processes use the tables: indexes are then built without blocking writes. */
   readonly isInUse: boolean
+  /** True when no server of the release before runs. */
+  readonly isFinal: boolean
   /** Called before each further attempt. */
   readonly onRetry?: ((name: string, attempt: number) => void) | undefined
+  /** Called after each batch of a backfill, with the rows that it changed. */
+  readonly onBatch?: ((name: string, rows: number) => void) | undefined
 }
 
 export async function apply(db: Database, file: SqlFile, options: ApplyOptions): Promise<void> {
   const statements = statementsOf(file.text)
-  if (kindOf(file.name) === "backfill") return backfill(db, file)
+  if (kindOf(file.name) === "backfill") return backfill(db, file, options)
   if (options.isInUse && statements.every((statement) => indexOf(statement) !== undefined)) {
     return buildIndexes(db, file, statements)
   }
@@ -53,14 +57,26 @@ function inOneTransaction(db: Database, file: SqlFile): Promise<void> {
   })
 }
 
-/** Each batch is a transaction of its own, so an interrupted run goes on where it stopped. */
-async function backfill(db: Database, file: SqlFile): Promise<void> {
+/**
+ * Each batch is a transaction of its own, so an interrupted run goes on where it stopped. Servers of the release before
+ * add rows meanwhile: the run ends with a batch that is half empty, and the final run changes and records the rest.
+ */
+async function backfill(db: Database, file: SqlFile, { isFinal, onBatch }: ApplyOptions): Promise<void> {
+  const enough = isFinal ? 1 : batchOf(file) / 2
   for (;;) {
     const { numAffectedRows = 0n } = await db.executeQuery(CompiledQuery.raw(file.text))
-    if (numAffectedRows === 0n) break
+    const rows = Number(numAffectedRows)
+    if (rows > 0) onBatch?.(file.name, rows)
+    if (rows < enough) break
     await sleep(betweenBatchesMs)
   }
-  await record(db, file)
+  if (isFinal) await record(db, file)
+}
+
+function batchOf({ name, text }: SqlFile): number {
+  const limit = /\blimit (\d+)/i.exec(text)?.[1]
+  if (limit === undefined) throw new Error(`the backfill ${name} has no limit: it changes one batch of rows`)
+  return Number(limit)
 }
 
 const invalid = `select 1 from pg_class join pg_index on indexrelid = oid
@@ -70,6 +86,8 @@ const invalid = `select 1 from pg_class join pg_index on indexrelid = oid
 async function buildIndexes(db: Database, file: SqlFile, statements: readonly string[]): Promise<void> {
   await db.connection().execute(async (session) => {
     await session.executeQuery(CompiledQuery.raw("set statement_timeout = 0"))
+    // A build waits for all older transactions, such as a dump, and no call queues behind that wait.
+    await session.executeQuery(CompiledQuery.raw("set lock_timeout = 0"))
     try {
       for (const statement of statements) {
         const { index = "" } = indexOf(statement) ?? {}
@@ -80,7 +98,9 @@ async function buildIndexes(db: Database, file: SqlFile, statements: readonly st
         await session.executeQuery(CompiledQuery.raw(concurrent))
       }
     } finally {
-      await session.executeQuery(CompiledQuery.raw("reset statement_timeout")).catch(() => undefined)
+      for (const name of ["statement_timeout", "lock_timeout"]) {
+        await session.executeQuery(CompiledQuery.raw(`reset ${name}`)).catch(() => undefined)
+      }
     }
   })
   await record(db, file)

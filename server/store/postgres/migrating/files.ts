@@ -13,8 +13,8 @@ export interface SqlFile {
 
 /**
  * When a file is applied. `expand`: at each start; servers of the release before run on. `backfill`: by `admin migrate`;
- * one statement that changes a batch of rows, repeated until it changes none. `finish`: by `admin migrate --finish`,
- * after the last server of the release before has stopped.
+ * one statement that changes a batch of rows (`limit`), repeated. `finish`: by `admin migrate --finish`, after the last
+ * server of the release before has stopped; it also repeats the backfills until they change no row.
  */
 export type MigrationKind = "expand" | "backfill" | "finish"
 
