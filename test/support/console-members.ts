@@ -178,7 +178,7 @@ export async function interact(interaction: Interaction, at: ManyMembersPage, ro
   }
   page.on("requestfinished", count)
   // The page listens before the input: the promise is awaited after it.
-  const painted = page.evaluate(untilPainted, interaction.done(at))
+  const painted = page.evaluate(untilPainted, { done: interaction.done(at), mostMs })
   await interaction.act(at, round)
   const ms = await painted
   await page.waitForLoadState("networkidle")
@@ -194,9 +194,16 @@ export async function openRoles({ page }: ManyMembersPage, options: { reload?: b
   await openPart(page, "Roles")
 }
 
+/** A page that shows an error, for example, is never done. */
+const mostMs = 60_000
+
 /** Runs in the page. @returns Milliseconds from the next input to the frame after the result is in the document. */
-function untilPainted(done: readonly (readonly [string, number])[]): Promise<number> {
-  return new Promise((resolve) => {
+function untilPainted({ done, mostMs }: { done: Done; mostMs: number }): Promise<number> {
+  return new Promise((resolve, reject) => {
+    setTimeout(
+      () => reject(new Error(`not done after ${mostMs} ms: ${document.querySelector("main")?.textContent}`)),
+      mostMs,
+    )
     let begun: number | undefined
     const begin = (event: Event) => {
       begun ??= event.timeStamp
