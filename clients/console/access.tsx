@@ -3,11 +3,10 @@
 import type { SignedInUser } from "@signet/client-web"
 import { AppAuthService } from "@signet/proto/auth/v1/app_auth_service"
 import type { App } from "@signet/proto/auth/v1/apps"
-import type { Tenant } from "@signet/proto/auth/v1/tenants"
 import { claimsIn, Loading, useService, useSignet } from "@signet/react/core"
 import { createContext, type ReactNode, useContext, useEffect } from "react"
 import { useAsk } from "./ask.ts"
-import { type Settings, writeTenantId } from "./settings.ts"
+import { type Settings, writePlace } from "./settings.ts"
 
 /** The levels that a token administers, from the narrowest. */
 const levels = ["context", "tenant", "app", "installation"] as const
@@ -21,8 +20,8 @@ export interface Access {
   readonly scopes: ReadonlySet<string>
   /** The app of the token; undefined until it is read, or if the token is of a tenant or has no scope for it. */
   readonly app: App | undefined
-  /** The tenant of the token, under the same conditions. */
-  readonly tenant: Tenant | undefined
+  /** The name of the token's context or tenant, under the same conditions. */
+  readonly placeName: string | undefined
   readonly level: Level
   /** True for administrators of the installation, who administer every app. */
   readonly isInstallation: boolean
@@ -57,20 +56,22 @@ export function AccessProvider({ settings, appId, user, children }: ProviderProp
     if (!readsApp) return null
     return (await admin.getApp({ appId }, { signal })).app ?? null
   })
-  const readsTenant = contextId === undefined && scopes.data?.has("auth.tenants.read") === true
-  const tenant = useAsk(["tenant", appId, sessionId, readsTenant], async (signal) => {
-    if (!readsTenant || tenantId === undefined) return null
-    return (await admin.getTenant({ appId, tenantId }, { signal })).tenant ?? null
+  const readsPlace = !isWholeApp && scopes.data?.has("auth.tenants.read") === true
+  const placeName = useAsk(["place", appId, sessionId, readsPlace], async (signal) => {
+    if (!readsPlace) return null
+    const { context } = contextId === undefined ? {} : await admin.getContext({ appId, contextId }, { signal })
+    const { tenant } = context || tenantId === undefined ? {} : await admin.getTenant({ appId, tenantId }, { signal })
+    return (context ?? tenant)?.name ?? null
   })
-  // The next sign-in in this browser begins at the same tenant.
-  useEffect(() => writeTenantId(tenantId ?? ""), [tenantId])
+  // The next sign-in in this browser begins at the same place.
+  useEffect(() => writePlace({ tenantId, contextId }), [tenantId, contextId])
   const isInstallation = isWholeApp && app.data?.installation === true
   const level = levelOf(isInstallation, tenantId, contextId)
   const access: Access = {
     ...{ settings, appId, tenantId, contextId, level, isInstallation },
     scopes: scopes.data ?? new Set(),
     app: app.data ?? undefined,
-    tenant: tenant.data ?? undefined,
+    placeName: placeName.data ?? undefined,
     reaches: (wanted) => levels.indexOf(level) >= levels.indexOf(wanted),
   }
   // Until then a screen for administrators of the installation would be refused to them.

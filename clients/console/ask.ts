@@ -1,17 +1,7 @@
 // Reads of the service, cached by what they ask. A change invalidates what it may have changed.
-import { needsSignIn } from "@signet/client-web"
 import type { Listed } from "@signet/react/core"
-import { QueryClient, type UseQueryResult, useInfiniteQuery, useQuery } from "@tanstack/react-query"
-
-export const queries = new QueryClient({
-  defaultOptions: {
-    queries: {
-      staleTime: 10_000,
-      retry: (count, error) => count < 1 && !needsSignIn(error),
-      refetchOnWindowFocus: false,
-    },
-  },
-})
+import { type UseQueryResult, useInfiniteQuery, useQuery } from "@tanstack/react-query"
+import { queries } from "./queries.ts"
 
 export function useAsk<Data>(
   key: readonly unknown[],
@@ -25,7 +15,10 @@ export interface Page<Item> {
   readonly nextPageToken: string
 }
 
-/** A list that the service pages: no more than the shown pages are in the browser. */
+/** Pages of a list in the browser: with more, every change draws all of their rows, and reads all of these pages again. */
+const mostPages = 10
+
+/** A list that the service pages. */
 export function useList<Item>(
   key: readonly unknown[],
   ask: (pageToken: string, signal: AbortSignal) => Promise<Page<Item>>,
@@ -35,6 +28,7 @@ export function useList<Item>(
     queryFn: ({ pageParam, signal }) => ask(pageParam, signal),
     initialPageParam: "",
     getNextPageParam: ({ nextPageToken }: Page<Item>) => nextPageToken || undefined,
+    maxPages: mostPages,
   })
   return {
     items: list.data?.pages.flatMap(({ items }) => items) ?? [],
@@ -43,6 +37,7 @@ export function useList<Item>(
     hasMore: list.hasNextPage,
     more: () => void list.fetchNextPage(),
     reload: () => void list.refetch(),
+    restart: list.data?.pageParams[0] ? () => void queries.resetQueries({ queryKey: key }) : undefined,
   }
 }
 

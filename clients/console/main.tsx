@@ -1,6 +1,6 @@
 import { QueryClientProvider } from "@tanstack/react-query"
 import { createRoot } from "react-dom/client"
-import { queries } from "./ask.ts"
+import { queries } from "./queries.ts"
 import { Root } from "./root.tsx"
 import { loadSettings } from "./settings.ts"
 import { t } from "./text/frame.ts"

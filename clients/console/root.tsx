@@ -2,7 +2,7 @@
 import { configure, type WebSignet } from "@signet/client-web"
 import { Failed, Loading, SignetProvider, useSession } from "@signet/react/core"
 import { lazy, type ReactNode, Suspense, useEffect, useMemo, useRef, useState } from "react"
-import { queries } from "./ask.ts"
+import { queries } from "./queries.ts"
 import { base, navigate } from "./router.tsx"
 import { readAppId, type Settings, writeAppId } from "./settings.ts"
 import { Welcome } from "./welcome.tsx"

@@ -52,7 +52,8 @@ export const screens: readonly Screen[] = [
   },
   {
     ...{ path: "services", name: nav.services, group: nav.administration, all: services, one: service },
-    needs: { scopes: ["auth.service_accounts.read"] },
+    // An account belongs to the app or a tenant.
+    needs: { scopes: ["auth.service_accounts.read"], level: "tenant" },
   },
   { path: "delegations", name: nav.delegations, group: nav.administration, all: delegations },
   { path: "activity", name: nav.activity, group: nav.understanding, needs: auditReader, all: activity },

@@ -18,10 +18,9 @@ export async function loadSettings(): Promise<Settings> {
 }
 
 const chosenApp = "signet.console.app"
-const isId = (prefix: string, text: string): boolean => new RegExp(`^${prefix}_[0-9a-hjkmnp-tv-z]{26}$`).test(text)
+const id = "_[0-9a-hjkmnp-tv-z]{26}"
 
-export const isAppId = (text: string): boolean => isId("app", text)
-export const isTenantId = (text: string): boolean => isId("ten", text)
+export const isAppId = (text: string): boolean => new RegExp(`^app${id}$`).test(text)
 
 /** The app that the person chose in this browser, or the server's own choice. */
 export function readAppId(settings: Settings): string {
@@ -34,17 +33,30 @@ export function writeAppId(settings: Settings, appId: string): void {
   else localStorage.setItem(chosenApp, appId)
 }
 
-const chosenTenant = "signet.console.tenant"
+const chosenPlace = "signet.console.tenant"
 
-/** The tenant of a link's `sign-in` parameter, or of the last sign-in in this browser; empty for none. */
-export function readTenantId(): string {
-  const linked = new URLSearchParams(location.search).get("sign-in") ?? ""
-  const chosen = linked || (localStorage.getItem(chosenTenant) ?? "")
-  return isTenantId(chosen) ? chosen : ""
+/** A tenant, a context, or a context of a tenant, as a sign-in takes it. */
+type Place = { readonly tenantId?: string; readonly contextId?: string }
+
+/** @param text `ten_…`, `ctx_…`, `ten_…/ctx_…`, or empty for the app as a whole. @returns Undefined for another text. */
+export function parsePlace(text: string): Place | undefined {
+  const found = new RegExp(`^(ten${id})?(?:(?:^|/)(ctx${id}))?$`).exec(text)
+  if (found === null) return undefined
+  const [, tenantId, contextId] = found
+  return { ...(tenantId && { tenantId }), ...(contextId && { contextId }) }
 }
 
-/** @param tenantId Empty for the app as a whole. */
-export function writeTenantId(tenantId: string): void {
-  if (tenantId === "") localStorage.removeItem(chosenTenant)
-  else localStorage.setItem(chosenTenant, tenantId)
+/** The place of a link's `sign-in` parameter, or of the last sign-in in this browser; empty for none. */
+export function readPlace(): string {
+  const chosen = new URLSearchParams(location.search).get("sign-in") || localStorage.getItem(chosenPlace) || ""
+  return parsePlace(chosen) ? chosen : ""
+}
+
+export function writePlace({
+  tenantId = "",
+  contextId = "",
+}: { [Name in keyof Place]: Place[Name] | undefined }): void {
+  const text = [tenantId, contextId].filter(Boolean).join("/")
+  if (text === "") localStorage.removeItem(chosenPlace)
+  else localStorage.setItem(chosenPlace, text)
 }

@@ -59,10 +59,10 @@ export function Shell(): ReactNode {
 }
 
 function AppName(): ReactNode {
-  const { app, appId, tenant, tenantId, contextId, level } = useAccess()
+  const { app, appId, placeName, tenantId, contextId, level } = useAccess()
   return (
     <p className="side-app">
-      <span>{tenant?.name ?? app?.name ?? t.nav.here[level]}</span>
+      <span>{placeName ?? app?.name ?? t.nav.here[level]}</span>
       <span className="signet-id">{contextId ?? tenantId ?? appId}</span>
     </p>
   )

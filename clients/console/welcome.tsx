@@ -4,7 +4,7 @@ import { type ReactNode, useRef, useState } from "react"
 import { Mark } from "./mark.tsx"
 import { Choice, Field } from "./page.tsx"
 import { base } from "./router.tsx"
-import { isAppId, isTenantId, readTenantId, type Settings } from "./settings.ts"
+import { isAppId, parsePlace, readPlace, type Settings } from "./settings.ts"
 import { t } from "./text/frame.ts"
 
 interface WelcomeProps {
@@ -18,9 +18,10 @@ export function Welcome({ settings, appId, onChoose, children }: WelcomeProps): 
   const here = location.pathname + location.search
   const returnTo = location.pathname === `${base}/callback` ? base : here
   const [as, setAs] = useState("administrator")
-  const [tenantId, setTenantId] = useState(readTenantId)
+  const [inside, setInside] = useState(readPlace)
+  const place = parsePlace(inside)
   const [invited, setInvited] = useState("")
-  const isInside = tenantId !== "" || invited !== ""
+  const isInside = inside !== "" || invited !== ""
   const code = useRef<string>(undefined)
   const enterInstallation = useAction(async () => {
     const made = await makeAdministrator("installation")
@@ -70,10 +71,10 @@ export function Welcome({ settings, appId, onChoose, children }: WelcomeProps): 
         <details className="welcome-inside" open={isInside}>
           <summary>{t.welcome.inside}</summary>
           <Field
-            label={t.welcome.tenant}
-            hint={t.welcome.tenantHint}
-            value={tenantId}
-            onChange={(typed) => setTenantId(typed.trim())}
+            label={t.welcome.place}
+            hint={t.welcome.placeHint}
+            value={inside}
+            onChange={(typed) => setInside(typed.trim())}
             placeholder="ten_…"
           />
           <Field
@@ -84,11 +85,11 @@ export function Welcome({ settings, appId, onChoose, children }: WelcomeProps): 
             placeholder="sginv_…"
           />
         </details>
-        {tenantId === "" || isTenantId(tenantId) ? (
-          <SignIn returnTo={returnTo} invitation={invitation} {...(tenantId !== "" && { tenantId })} />
+        {place ? (
+          <SignIn returnTo={returnTo} invitation={invitation} {...place} />
         ) : (
           <p className="notice" role="alert">
-            {t.welcome.noTenantId}
+            {t.welcome.noPlace}
           </p>
         )}
         {settings.isDevelopment && <p className="welcome-note">{t.welcome.development}</p>}

@@ -8,6 +8,8 @@ export interface Listed<Item> {
   readonly error: unknown
   readonly isPending: boolean
   readonly hasMore: boolean
+  /** Set when the list no longer has its first pages: goes back to them. */
+  readonly restart?: (() => void) | undefined
   more(): void
   reload(): void
 }
@@ -30,11 +32,16 @@ export interface ListProps<Item> {
 
 /** A table of a paged list, with its loading, empty and failed states. The first column heads its row. */
 export function List<Item>({ list, columns, keyOf, none, label }: ListProps<Item>): ReactNode {
-  const { more } = useText()
+  const { more, restart } = useText()
   const isEmpty = list.items.length === 0
   return (
     <>
       <Failed error={list.error} retry={list.reload} />
+      {list.restart && (
+        <button type="button" className="signet-button" onClick={list.restart}>
+          {restart}
+        </button>
+      )}
       {isEmpty && list.isPending && <Loading />}
       {isEmpty && !list.isPending && list.error === undefined && <p className="signet-empty">{none}</p>}
       {!isEmpty && (

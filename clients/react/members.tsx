@@ -92,7 +92,7 @@ export function Members(props: MembersProps): ReactNode {
             cell: (one) => (
               <>
                 {linkTo?.(one) ?? nameOf(one, members.unnamed)}
-                <span className="signet-id">{one.tenantId || one.contextId || one.principalId}</span>
+                <span className="signet-id">{one.contextId || one.tenantId || one.principalId}</span>
               </>
             ),
           },

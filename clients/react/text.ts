@@ -9,6 +9,7 @@ export const english = {
   cancel: "Cancel",
   close: "Close",
   more: "Show more",
+  restart: "First page",
   none: "None",
   copy: "Copy",
   copied: "Copied",

@@ -6,15 +6,20 @@ interface Page<Item> {
   readonly nextPageToken: string
 }
 
+/** Pages of a list in the browser. With more, every change of the list draws all of their rows. */
+const mostPages = 10
+
 interface State<Item> {
-  readonly items: readonly Item[]
+  readonly pages: readonly (readonly Item[])[]
+  /** True after the first page was dropped. */
+  readonly isCut: boolean
   /** Undefined before the first page; empty after the last. */
   readonly next: string | undefined
   readonly error: unknown
   readonly isPending: boolean
 }
 
-const empty = { items: [], next: undefined, error: undefined, isPending: true }
+const empty = { pages: [], isCut: false, next: undefined, error: undefined, isPending: true }
 
 /** Reads a list of the service page by page, from the beginning whenever `of` changes. */
 export function usePages<Item>(
@@ -34,12 +39,11 @@ export function usePages<Item>(
     reading.current(pageToken, abort.signal).then(
       ({ items, nextPageToken }) =>
         !abort.signal.aborted &&
-        setState((last) => ({
-          items: pageToken === "" ? items : [...last.items, ...items],
-          next: nextPageToken,
-          error: undefined,
-          isPending: false,
-        })),
+        setState((last) => {
+          const pages = pageToken === "" ? [items] : [...last.pages, items].slice(-mostPages)
+          const isCut = pageToken !== "" && (last.isCut || last.pages.length === mostPages)
+          return { pages, isCut, next: nextPageToken, error: undefined, isPending: false }
+        }),
       (error: unknown) => !abort.signal.aborted && setState((last) => ({ ...last, error, isPending: false })),
     )
   }, [])
@@ -49,12 +53,14 @@ export function usePages<Item>(
     readPage("")
     return () => ending.current?.abort()
   }, [key, round])
+  const restart = () => setRound((last) => last + 1)
   return {
-    items: state.items,
+    items: state.pages.flat(),
     error: state.error,
     isPending: state.isPending,
     hasMore: state.next !== undefined && state.next !== "",
     more: () => state.next && readPage(state.next),
-    reload: () => setRound((last) => last + 1),
+    reload: restart,
+    restart: state.isCut ? restart : undefined,
   }
 }

@@ -132,3 +132,21 @@ test("a tenant's policy does not cover the app, even if the request claims so", 
     expect(await refusal(refused)).toBe("PermissionDenied TENANT_MISMATCH")
   }
 })
+
+test("an administrator of a context neither reads nor changes the policies of the tenant around it", async () => {
+  const { delegations } = world.clients
+  const { machine, admin, policyId } = owner("a tenant")
+  const contextId = newId("ctx", 1, new Uint8Array(10).fill(5))
+  const inside = await signIn(world.server, world.clients, "an administrator inside", { scopes, tenantId, contextId })
+  const by = bearer(inside.token)
+  const refused = [
+    delegations.listDelegationPolicies({}, by),
+    delegations.createDelegationPolicy({ ...asked, actorPrincipalId: machine.account.principalId }, by),
+    delegations.revokeDelegationPolicy({ policyId }, by),
+  ]
+  expect(await Promise.all(refused.map((call) => refusal(call)))).toEqual(
+    refused.map(() => "PermissionDenied CONTEXT_MISMATCH"),
+  )
+  const { policies } = await delegations.listDelegationPolicies({}, bearer(admin.token))
+  expect(policies.find(({ id }) => id === policyId)?.revokedAt).toBeUndefined()
+})

@@ -75,11 +75,14 @@ describeStory("a service account", (kind) => {
     for (const add of credentials(bearer(more.token))) await add()
   })
 
-  test("is not created by an administrator of a context, who has no place for one", async () => {
+  test("is neither created nor listed by an administrator of a context, who has no place for one", async () => {
     const [tenantId, contextId] = [newId("ten", 1, new Uint8Array(10)), newId("ctx", 1, new Uint8Array(10))]
     const inside = await world.person({ scopes: rights, tenantId, contextId })
-    const refused = connect.services.createServiceAccount(request, bearer(inside.token))
-    expect(await refusal(refused)).toBe("PermissionDenied CONTEXT_MISMATCH")
+    const as = bearer(inside.token)
+    const refused = [connect.services.createServiceAccount(request, as), connect.services.listServiceAccounts({}, as)]
+    expect(await Promise.all(refused.map((call) => refusal(call)))).toEqual(
+      refused.map(() => "PermissionDenied CONTEXT_MISMATCH"),
+    )
   })
 
   test("is managed by administrators only, who may read without being able to write", async () => {

@@ -32,6 +32,8 @@ interface Where {
   appId: string
   tenantId: string
   contextId: string
+  /** "context" for a membership, an invitation and a grant in the context. Default: in the tenant. */
+  level?: "tenant" | "context"
   /** An active member of the app. */
   principalId: PrincipalId
   providerAccountId: string
@@ -69,10 +71,10 @@ export async function makeOneOfEach(clients: Clients, root: Options, where: Wher
   const inTenant = { tenantId, type: "project", name: "P" }
   const context = contextId || idOf((await admin.createContext({ appId, context: inTenant }, root)).context)
   const listed = await admin.listProviderClients({ appId }, root)
-  const there = { appId, tenantId }
+  const there = { appId, tenantId, contextId: where.level === "context" ? context : "" }
   const mine = await admin.listMemberships({ ...there, principalId }, root)
   const membership =
-    mine.memberships.find((each) => each.contextId === "") ??
+    mine.memberships.find((each) => each.contextId === there.contextId) ??
     (await admin.createMembership({ ...there, principalId }, root)).membership
   const { invitation } = await admin.inviteMember(there, root)
   const key = `made.thing.do${made++}`

@@ -29,10 +29,14 @@ export interface ConsoleStory {
   close(): Promise<void>
 }
 
-/** Starts the program with an empty database, and opens the console in Chromium. */
-export async function openConsole(): Promise<ConsoleStory> {
+/**
+ * Starts the program with an empty database, and opens the console in Chromium.
+ *
+ * @param settings More settings of the program, such as another database.
+ */
+export async function openConsole(settings: Readonly<Record<string, string>> = {}): Promise<ConsoleStory> {
   const folder = mkdtempSync(join(fastTmpdir(), "signet-console-"))
-  const program = await startProgram({ PORT: "0", SIGNET_DATA: folder, SIGNET_LIMITS: "off" })
+  const program = await startProgram({ PORT: "0", SIGNET_DATA: folder, SIGNET_LIMITS: "off", ...settings })
   // In the repository the first request builds the pages.
   await fetch(`${program.url}/console`)
   const browser = await launchChromium()

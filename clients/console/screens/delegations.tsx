@@ -9,10 +9,10 @@ import { t } from "../text/screens.ts"
 
 /** Each actor, the user for whom it acts, the services, and the time of the end. */
 export function Delegations(): ReactNode {
-  const { scopes } = useAccess()
+  const { scopes, reaches } = useAccess()
   return (
     <Page title={t.delegation.title} about={t.delegation.about}>
-      {scopes.has("auth.delegation.write") && <Policies />}
+      {scopes.has("auth.delegation.write") && reaches("tenant") && <Policies />}
       <Own />
     </Page>
   )
@@ -21,8 +21,8 @@ export function Delegations(): ReactNode {
 /** The names of the app's newest service accounts, by principal. */
 function useServiceNames(): ReadonlyMap<string, string> {
   const machines = useService(ServiceAccountService)
-  const { scopes } = useAccess()
-  const canRead = scopes.has("auth.service_accounts.read")
+  const { scopes, reaches } = useAccess()
+  const canRead = scopes.has("auth.service_accounts.read") && reaches("tenant")
   const { data } = useAsk(["services", "names", canRead], async (signal) => {
     if (!canRead) return new Map<string, string>()
     const { serviceAccounts } = await machines.listServiceAccounts({ pageSize: 200 }, { signal })

@@ -11,12 +11,12 @@ import { OtherPlaces } from "./other-places.tsx"
 
 /** The place that the person administers, and the newest denials. */
 export function Overview(): ReactNode {
-  const { app, appId, tenant, tenantId, contextId, scopes, level } = useAccess()
+  const { app, appId, placeName, tenantId, contextId, scopes, level } = useAccess()
   const isAdministrator = [...scopes].some((scope) => /^auth\.(apps|members|audit|roles)\./.test(scope))
   return (
     <Page title={t.overview.title} about={t.overview.about[level]}>
       {!isAdministrator && <p className="notice">{t.overview.noScopes}</p>}
-      <Card title={tenant?.name ?? app?.name ?? t.nav.here[level]}>
+      <Card title={placeName ?? app?.name ?? t.nav.here[level]}>
         <Facts
           of={[
             [t.app.id, <Id key="id" of={appId} />],

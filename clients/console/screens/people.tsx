@@ -82,9 +82,9 @@ function PersonCard({ user: { principal, identity, memberships } }: { user: Foun
       <p className="signet-muted">{identity?.primaryEmail || profile?.email}</p>
       <Id of={principal.id} />
       <p>
-        {memberships.map(({ id, tenantId, status }) => (
+        {memberships.map(({ id, tenantId, contextId, status }) => (
           <span key={id} className="line">
-            {tenantId === "" ? t.people.memberOfApp : t.people.memberOf(tenantId)}{" "}
+            {contextId || tenantId ? t.people.memberOf(contextId || tenantId) : t.people.memberOfApp}{" "}
             <Status name={enumName(Membership_Status, status)} />
           </span>
         ))}

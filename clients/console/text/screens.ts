@@ -14,7 +14,7 @@ export const t = {
     search: "Search",
     none: "Nobody was found. A person outside of what you administer looks the same as one who does not exist.",
     memberOfApp: "Member of the app",
-    memberOf: (tenant: string) => `Member of ${tenant}`,
+    memberOf: (place: string) => `Member of ${place}`,
   },
   person: {
     title: "Person",
@@ -187,6 +187,7 @@ export const t = {
   permission: { key: "Permission", create: "Add permission", none: "No permission yet." },
   grant: {
     title: "Grants",
+    anyRole: "Any role",
     role: "Role",
     where: "Where",
     wholeApp: "the whole app",

@@ -12,7 +12,7 @@ import type {
   CreateDelegationRequest,
   DelegationService,
 } from "@signet/proto/auth/v1/delegation_service"
-import { sessionUserOf, type UserContext } from "../../serving/call/call.ts"
+import { sessionUserOf, sessionUserOutsideContexts, type UserContext } from "../../serving/call/call.ts"
 import { auditEvent, ofUser } from "../audit/audit.ts"
 import type { Deps } from "../deps.ts"
 import { limitWrite } from "../limit.ts"
@@ -28,7 +28,7 @@ export function delegationService(deps: Deps): ServiceImpl<typeof DelegationServ
     },
 
     async listDelegationPolicies(request, context) {
-      const { appId, tenantId } = sessionUserOf(context)
+      const { appId, tenantId } = sessionUserOutsideContexts(context)
       const filter = ["delegation-policies", appId, tenantId ?? ""]
       const asked = pageAsked(deps.secrets, "dpo", filter, request)
       const found = await deps.store.transaction((tx) => tx.delegations.listPolicies(appId, tenantId, asked))
@@ -68,7 +68,7 @@ async function createPolicy(
   context: HandlerContext,
   request: CreateDelegationPolicyRequest,
 ): Promise<DelegationPolicy> {
-  const user = sessionUserOf(context)
+  const user = sessionUserOutsideContexts(context)
   await limitWrite(deps, context)
   const nowMs = deps.clock.nowMs()
   const { audiences, scopes, allowStanding } = request
@@ -110,7 +110,7 @@ async function createPolicy(
 }
 
 async function revokePolicy(deps: Deps, context: HandlerContext, policyId: string): Promise<void> {
-  const user = sessionUserOf(context)
+  const user = sessionUserOutsideContexts(context)
   await limitWrite(deps, context)
   const nowMs = deps.clock.nowMs()
   const id = parseId("dpo", policyId)

@@ -6,7 +6,7 @@ import { accountProblem } from "@signet/kernel/machine/service-account"
 import type { Membership, Principal } from "@signet/kernel/records"
 import type { CreateServiceAccountRequest } from "@signet/proto/auth/v1/service_account_service"
 import type { UserContext } from "../../serving/call/call.ts"
-import { sessionUserOf } from "../../serving/call/call.ts"
+import { sessionUserOutsideContexts } from "../../serving/call/call.ts"
 import { factsOf } from "../admin/administer.ts"
 import { auditEvent } from "../audit/audit.ts"
 import type { Deps } from "../deps.ts"
@@ -19,9 +19,7 @@ export async function createAccount(
   context: HandlerContext,
   request: CreateServiceAccountRequest,
 ): Promise<ServiceAccount> {
-  const administrator = sessionUserOf(context)
-  // An account belongs to an app or a tenant, so an administrator of a context may not create one.
-  if (administrator.contextId !== null) throw new Refused("CONTEXT_MISMATCH")
+  const administrator = sessionUserOutsideContexts(context)
   await limitWrite(deps, context)
   const { account, principal, membership } = newAccount(deps, administrator, request)
   const problem = await deps.store.transaction(async (tx) => {

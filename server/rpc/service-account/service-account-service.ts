@@ -2,7 +2,7 @@ import { durationMs, timestampFromMs } from "@bufbuild/protobuf/wkt"
 import type { HandlerContext, ServiceImpl } from "@connectrpc/connect"
 import type { ServiceAccount } from "@signet/kernel/machine/records"
 import type { ServiceAccountService } from "@signet/proto/auth/v1/service_account_service"
-import { sessionUserOf } from "../../serving/call/call.ts"
+import { sessionUserOutsideContexts } from "../../serving/call/call.ts"
 import type { Deps } from "../deps.ts"
 import { pageAsked, pageFound } from "../page.ts"
 import { onAccount } from "./administer.ts"
@@ -32,7 +32,7 @@ export function serviceAccountService(deps: Deps): ServiceImpl<typeof ServiceAcc
       ),
 
     async listServiceAccounts(request, context) {
-      const { appId, tenantId } = sessionUserOf(context)
+      const { appId, tenantId } = sessionUserOutsideContexts(context)
       const filter = ["service-accounts", appId, tenantId ?? ""]
       const asked = pageAsked(deps.secrets, "sac", filter, request)
       const found = await deps.store.transaction((tx) => tx.serviceAccounts.list(appId, tenantId, asked))

@@ -63,3 +63,14 @@ export function sessionUserOf(context: HandlerContext): UserContext {
   sessionIdOf(context)
   return userOf(context)
 }
+
+/**
+ * The caller as a user in a session outside of every context, for records that belong to an app or a tenant.
+ *
+ * @throws Refused PRINCIPAL_KIND_NOT_ALLOWED, CONTEXT_MISMATCH
+ */
+export function sessionUserOutsideContexts(context: HandlerContext): UserContext {
+  const user = sessionUserOf(context)
+  if (user.contextId !== null) throw new Refused("CONTEXT_MISMATCH")
+  return user
+}

@@ -32,8 +32,8 @@ export function AppScreen(): ReactNode {
   )
   if (app.error) return <Failed error={app.error} retry={() => void app.refetch()} />
   if (app.data === undefined) return <Loading />
-  const { tenant, tenantId, contextId } = access
-  const name = app.data?.name ?? tenant?.name ?? contextId ?? tenantId
+  const { placeName, tenantId, contextId } = access
+  const name = app.data?.name ?? placeName ?? contextId ?? tenantId
   return (
     <Page
       title={name || appId}
@@ -56,7 +56,7 @@ interface PartProps {
   readonly appId: string
   readonly part: string
   readonly app: App | null
-  /** The tenant to which the address narrows contexts and members. */
+  /** The tenant to which the address narrows contexts and members, or the role to which it narrows grants. */
   readonly inner: string | undefined
 }
 
@@ -89,7 +89,7 @@ function Part({ appId, part, app, inner }: PartProps): ReactNode {
     case "permissions":
       return <Permissions appId={appId} />
     case "grants":
-      return <Grants appId={appId} />
+      return <Grants appId={appId} roleId={inner ?? ""} />
     default:
       return <p className="empty">{t.nowhere.about}</p>
   }

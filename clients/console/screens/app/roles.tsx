@@ -7,6 +7,7 @@ import { changed, useAsk, useList } from "../../ask.ts"
 import { EditFailed } from "../../edit-failed.tsx"
 import { changedFields, saveUnlessChanged } from "../../edits.ts"
 import { Field, List, words } from "../../page.tsx"
+import { Link } from "../../router.tsx"
 import { t } from "../../text/screens.ts"
 
 export function Roles({ appId }: { appId: string }): ReactNode {
@@ -38,9 +39,15 @@ export function Roles({ appId }: { appId: string }): ReactNode {
         columns={[
           {
             head: t.role.key,
-            cell: ({ key, description }) => (
+            cell: ({ id, key, description }) => (
               <>
-                <code>{key}</code>
+                {scopes.has("auth.grants.read") ? (
+                  <Link to={`/apps/${appId}/grants/${id}`}>
+                    <code>{key}</code>
+                  </Link>
+                ) : (
+                  <code>{key}</code>
+                )}
                 <span className="signet-muted line">{description}</span>
               </>
             ),

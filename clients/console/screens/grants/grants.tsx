@@ -4,8 +4,8 @@ import { Confirm, enumName, Status, Time, useAction, useService } from "@signet/
 import { type ReactNode, useState } from "react"
 import { useAccess } from "../../access.tsx"
 import { changed, useList } from "../../ask.ts"
-import { List } from "../../page.tsx"
-import { Link } from "../../router.tsx"
+import { Choice, List } from "../../page.tsx"
+import { Link, navigate } from "../../router.tsx"
 import { t } from "../../text/screens.ts"
 import { NewGrant } from "./new-grant.tsx"
 import { useRoleNames } from "./role-names.ts"
@@ -40,6 +40,20 @@ export function Grants({ appId, principalId = "", roleId = "" }: GrantsProps): R
           <button type="button" className="signet-button" onClick={() => setCreating(true)}>
             {t.grant.create}
           </button>
+        </div>
+      )}
+      {principalId === "" && roles.size > 0 && (
+        <div className="bar">
+          <Choice
+            label={t.grant.role}
+            value={roleId}
+            onChange={(chosen) => navigate(`/apps/${appId}/grants${chosen && `/${chosen}`}`)}
+            of={[
+              ["", t.grant.anyRole],
+              ...(roleId === "" || roles.has(roleId) ? [] : [[roleId, roleId] as const]),
+              ...roles,
+            ]}
+          />
         </div>
       )}
       <List

@@ -11,8 +11,8 @@ import { t } from "../../text/devices.ts"
 import { RevokeList } from "./revoke-list.tsx"
 
 /**
- * A person's messaging devices where the signed-in person administers. The messaging service may have an audience of
- * its own, with its own scopes.
+ * A person's messaging devices where the signed-in person administers: devices belong to the app or a tenant. The
+ * messaging service may have an audience of its own, with its own scopes.
  */
 export function DevicesOf({ principalId }: { principalId: string }): ReactNode {
   const { session } = useSignet()

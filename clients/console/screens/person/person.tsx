@@ -25,7 +25,7 @@ import { SessionsOf } from "./sessions-of.tsx"
 export function Person(): ReactNode {
   const { parts } = useRoute()
   const principalId = parts[1] ?? ""
-  const { appId, isInstallation, scopes } = useAccess()
+  const { appId, isInstallation, scopes, reaches } = useAccess()
   return (
     <Page title={t.person.title} about={<Id of={principalId} />} under={{ to: "/people", name: t.people.title }}>
       {isInstallation ? <Identity principalId={principalId} /> : <p className="notice">{t.person.installationOnly}</p>}
@@ -40,7 +40,7 @@ export function Person(): ReactNode {
         </Card>
       )}
       {scopes.has("auth.members.read") && <SessionsOf principalId={principalId} />}
-      <DevicesOf principalId={principalId} />
+      {reaches("tenant") && <DevicesOf principalId={principalId} />}
       {scopes.has("auth.audit.read") && <Events principalId={principalId} />}
     </Page>
   )

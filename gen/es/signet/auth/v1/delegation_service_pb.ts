@@ -557,7 +557,7 @@ export const DelegationService: GenService<{
    *
    * Errors:
    *   INVALID_ARGUMENT  INVALID_FIELD (unknown service, scope or audience)
-   *   PERMISSION_DENIED MISSING_SCOPE, TENANT_MISMATCH
+   *   PERMISSION_DENIED MISSING_SCOPE, TENANT_MISMATCH, CONTEXT_MISMATCH (a caller in a context)
    *
    * @generated from rpc signet.auth.v1.DelegationService.CreateDelegationPolicy
    */
@@ -572,6 +572,9 @@ export const DelegationService: GenService<{
    *
    * Requires: USER and scope auth.delegation.write.
    * REST: GET /auth/delegation-policies.
+   *
+   * Errors:
+   *   PERMISSION_DENIED MISSING_SCOPE, CONTEXT_MISMATCH (a caller in a context)
    *
    * @generated from rpc signet.auth.v1.DelegationService.ListDelegationPolicies
    */
@@ -588,7 +591,8 @@ export const DelegationService: GenService<{
    * REST: POST /auth/delegation-policies/{policy_id}:revoke.
    *
    * Errors:
-   *   NOT_FOUND NOT_FOUND (unknown, or another app's)
+   *   NOT_FOUND         NOT_FOUND (unknown, or another app's)
+   *   PERMISSION_DENIED MISSING_SCOPE, CONTEXT_MISMATCH (a caller in a context)
    *
    * @generated from rpc signet.auth.v1.DelegationService.RevokeDelegationPolicy
    */

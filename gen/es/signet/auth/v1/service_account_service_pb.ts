@@ -1180,7 +1180,8 @@ export const ServiceAccountService: GenService<{
    *   INVALID_ARGUMENT  AUDIENCE_NOT_REGISTERED, INVALID_FIELD (a scope that the app does not have, or default scopes
    *                     beyond the scopes)
    *   ALREADY_EXISTS    AUDIENCE_TAKEN (another service owns it)
-   *   PERMISSION_DENIED MISSING_SCOPE, SCOPE_NOT_GRANTED (scopes of this service that the caller does not hold)
+   *   PERMISSION_DENIED MISSING_SCOPE, SCOPE_NOT_GRANTED (scopes of this service that the caller does not hold),
+   *                     CONTEXT_MISMATCH (a caller in a context)
    *
    * @generated from rpc signet.auth.v1.ServiceAccountService.CreateServiceAccount
    */
@@ -1213,7 +1214,7 @@ export const ServiceAccountService: GenService<{
    *
    * Errors:
    *   INVALID_ARGUMENT  INVALID_FIELD (a page token of another list)
-   *   PERMISSION_DENIED MISSING_SCOPE
+   *   PERMISSION_DENIED MISSING_SCOPE, CONTEXT_MISMATCH (a caller in a context)
    *
    * @generated from rpc signet.auth.v1.ServiceAccountService.ListServiceAccounts
    */
