@@ -9,7 +9,7 @@ import { run } from "../../server/store/postgres/sql.ts"
 import { startPostgres } from "../support/postgres-server.ts"
 import { type RunningProgram, startProgram } from "../support/program.ts"
 import { settings } from "./failover.ts"
-import { compareWithDatabase, startWriters } from "./writers.ts"
+import { compareWithDatabase, signInAtStandIn, startWriters } from "./writers.ts"
 
 export interface StormFigures {
   /** Clients that connected at once and got an answer, and the slowest answer. */
@@ -49,15 +49,18 @@ export async function storm(clients: number, writes: number): Promise<StormFigur
       await writers.more(writes)
       const { db, close } = openPostgres(postgres.url, { maxConnections: 1 })
       let whileExhausted = { livez: 0, livezMs: 0, readyz: 0 }
+      let signIns: Promise<unknown> = Promise.resolve()
       await db.transaction().execute(async (trx) => {
         await run(trx, "lock table session in access exclusive mode", [])
-        // Each writer waits for the lock, on one of four connections or for one.
+        // Refreshes share a connection. Each sign-in waits for the lock on one of four connections, or for one.
+        signIns = Promise.all(Array.from({ length: 8 }, (_, index) => signInAtStandIn(program.url, 100 + index)))
         await sleep(1_000)
         whileExhausted = await probe(program.url)
       })
       const freedAt = performance.now()
       await writers.more(1)
       const recoveredMs = Math.round(performance.now() - freedAt)
+      await signIns
       await writers.more(writes)
       await writers.stop()
       const compared = await compareWithDatabase(db, writers)
