@@ -40,7 +40,10 @@ describe("an explanation", () => {
     async (by) => {
       const denied = await explained(by, member.token)
       expect(denied).toMatchObject({ allowed: false, step: 6, reason: Reason.MISSING_SCOPE })
-      expect(denied.requirement).toMatchObject({ asked: "scope(auth.apps.read)", holds: false, isDecisive: true })
+      expect(denied.requirement).toMatchObject({
+        ...{ asked: "scope(auth.apps.read)", holds: false, isDecisive: true },
+        ...{ failedStep: 6, reason: Reason.MISSING_SCOPE },
+      })
       expect(denied.caller).toContain(member.principalId)
       const allowed = await explained(by, world.people.tenantAdmin.token)
       expect(allowed).toMatchObject({ allowed: true, step: 9, reason: Reason.REASON_UNSPECIFIED })

@@ -85,6 +85,7 @@ describeStory("an account", (kind) => {
   test("is linked by a requested magic link, once", async () => {
     await world.idpC.addPerson({ email: "mag@example.com", password, isConfirmed: true })
     const mag = await world.signInA("mag")
+    expect(mag.identity?.primaryEmail).toBeUndefined()
     await world.startLink("mag@example.com")
     const linking = () =>
       clients.account.linkProviderAccount(
@@ -97,6 +98,8 @@ describeStory("an account", (kind) => {
       )
     expect((await linking()).providerAccount?.email).toBe("mag@example.com")
     expect(await refusal(linking())).toBe("Unauthenticated MAGIC_LINK_INVALID")
+    // The confirmed address becomes the contact address of a person without one.
+    expect((await world.signInA("mag")).identity?.primaryEmail).toBe("mag@example.com")
   })
 
   test("of another user stays linked to that user, and the attempt is audited", async () => {

@@ -104,6 +104,19 @@ test("an envelope that is not in the log changes nothing", async () => {
   expect(await bent({})).toMatchObject({ is: "processed" })
 })
 
+test("an envelope that removes this device is processed, although no group remains", async () => {
+  const id = await group()
+  await ann.messenger.removeMembers(id, [ben.person.userId])
+  const envelope = (await logOf(id)).at(-1) ?? expect.fail("no commit")
+  const offline = await messengers.open(ben.person, { ...ben, transport: cutOff() })
+  const incoming = await offline.messenger.processIncoming({ conversationId: id, envelope })
+  expect(incoming).toMatchObject({
+    is: "processed",
+    entries: [{ is: "membership", removed: [{ userId: ben.person.userId }] }],
+  })
+  expect((await offline.messenger.conversation(id))?.status).toBe("removed")
+})
+
 test.runIf(isLong)(
   "an envelope that cannot belong to the conversation does not wait for its predecessors",
   async () => {
