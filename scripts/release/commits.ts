@@ -25,12 +25,25 @@ function lastTag(): string | undefined {
   )
 }
 
-/** Subjects since the last release, by area: `server/node: …` belongs to `server`. */
+interface Commits {
+  /** Version tag of the last release; undefined before the first one. */
+  readonly tag: string | undefined
+  /** Subjects since that release, oldest first. */
+  readonly subjects: readonly string[]
+}
+
+/** The notes of this commit: `CHANGELOG.md`'s section of the version, and the commits since the last release. */
 export function releaseNotes(version: string, changelog: string): string {
   const tag = lastTag()
-  const areas = new Map<string, string[]>()
   const range = tag === undefined ? [] : [`${tag}..HEAD`]
-  for (const subject of git("log", "--no-merges", "--reverse", "--format=%s", ...range).split("\n")) {
+  const subjects = git("log", "--no-merges", "--reverse", "--format=%s", ...range).split("\n")
+  return writeNotes(version, changelog, { tag, subjects })
+}
+
+/** Groups subjects by area: `server/node: …` belongs to `server`. */
+export function writeNotes(version: string, changelog: string, { tag, subjects }: Commits): string {
+  const areas = new Map<string, string[]>()
+  for (const subject of subjects) {
     const area = /^([\w./ -]+): /.exec(subject)?.[1]?.split("/")[0] ?? "other"
     areas.set(area, [...(areas.get(area) ?? []), subject])
   }

@@ -6,6 +6,7 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { gunzipSync } from "node:zlib"
 import { afterAll, beforeAll, expect, test } from "vitest"
+import { releaseNotes, writeNotes } from "../../scripts/release/commits.ts"
 import { deploymentFiles } from "../../scripts/release/deployment.ts"
 import { readNeeds } from "../../scripts/release/elf.ts"
 import { type LayoutFile, writeLayout } from "../../scripts/release/oci.ts"
@@ -13,6 +14,7 @@ import { productionModules } from "../../scripts/release/production.ts"
 import { moduleComponents, writeSbom } from "../../scripts/release/sbom.ts"
 import { publicKeyFile, readSigningKey, signFile } from "../../scripts/release/signature.ts"
 import { type Entry, writeTar } from "../../scripts/release/tar.ts"
+import { hasMinisign, verifyByFormat } from "./verification.ts"
 
 let folder = ""
 beforeAll(() => {
@@ -129,15 +131,6 @@ test("a bill of materials has a serial number that follows from its content", ()
   })
 })
 
-const hasMinisign = (() => {
-  try {
-    execFileSync("minisign", ["-v"], { stdio: "ignore" })
-    return true
-  } catch {
-    return false
-  }
-})()
-
 test.skipIf(!hasMinisign)("minisign verifies a signature, and refuses another content or comment", () => {
   const [content, signature, publicKey] = ["content", "content.minisig", "key.pub"].map((name) => join(folder, name))
   if (content === undefined || signature === undefined || publicKey === undefined) throw new Error("three paths")
@@ -154,6 +147,47 @@ test.skipIf(!hasMinisign)("minisign verifies a signature, and refuses another co
   expect(verify).toThrow("Comment signature verification failed")
   writeFileSync(signature, signFile(key, Buffer.from("replaced"), "signet 1.2.3"))
   expect(verify).toThrow("Signature verification failed")
+})
+
+test("a signature verifies by the format's rules, and another content, comment or key is refused", () => {
+  const pem = join(folder, "own.pem")
+  const writeKey = () => {
+    writeFileSync(pem, generateKeyPairSync("ed25519").privateKey.export({ type: "pkcs8", format: "pem" }))
+    return readSigningKey(pem)
+  }
+  const [key, released] = [writeKey(), Buffer.from("released")]
+  const [signature, publicKey] = [signFile(key, released, "signet 1.2.3"), publicKeyFile(key)]
+  verifyByFormat(released, signature, publicKey)
+  expect(() => verifyByFormat(Buffer.from("replaced"), signature, publicKey)).toThrow("Signature verification failed")
+  expect(() => verifyByFormat(released, signature.replace("1.2.3", "1.2.4"), publicKey)).toThrow(
+    "Comment signature verification failed",
+  )
+  expect(() => verifyByFormat(released, signature, publicKeyFile(writeKey()))).toThrow("of another key")
+})
+
+test("the notes of a release have its section of the changelog, and its commits by area", () => {
+  const changelog =
+    "# Changelog\n\n## 1.10.0\n\n- newer\n\n## 1.1.0 (2026-01-02)\n\n- this one\n\n## 1.0.0\n\n- older\n"
+  const subjects = ["server/node: start", "store: read", "server: stop", "Merge nothing"]
+  expect(writeNotes("1.1.0", changelog, { tag: "v1.0.0", subjects })).toBe(
+    [
+      ...["# Signet 1.1.0", "", "- this one", "", "## Commits since v1.0.0", ""],
+      ...["### other", "", "- Merge nothing", "", "### server", "", "- server/node: start", "- server: stop", ""],
+      ...["### store", "", "- store: read", "", ""],
+    ].join("\n"),
+  )
+  const first = writeNotes("1.0.0", changelog, { tag: undefined, subjects })
+  expect(first).toContain("- older\n\n## Commits since the beginning\n\n- other: 1 commits\n- server: 2 commits\n")
+  expect(writeNotes("2.0.0", changelog, { tag: "v1.1.0", subjects: [] })).toContain(
+    "CHANGELOG.md has no section of this version.",
+  )
+})
+
+test("the notes of this repository's version are written from git and CHANGELOG.md", () => {
+  const version = JSON.parse(readFileSync("package.json", "utf8")).version
+  const notes = releaseNotes(version, readFileSync("CHANGELOG.md", "utf8"))
+  expect(notes).toContain("`npm run release` builds the packages")
+  expect(notes).toMatch(/^(- store: [1-9]\d* commits|### store)$/m)
 })
 
 test("a signing key of another kind is refused", () => {

@@ -3,6 +3,7 @@ import { readFileSync } from "node:fs"
 import { createClient } from "@connectrpc/connect"
 import { createConnectTransport } from "@connectrpc/connect-node"
 import { AuthService } from "@signet/proto/auth/v1/auth_service"
+import { sql } from "kysely"
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
 import { compareWithDatabase, type SignedIn, startWriters, type Writers } from "../drills/writers.ts"
 import { effort, isLong } from "../support/effort.ts"
@@ -93,6 +94,12 @@ function suite(): void {
     expect(counted).toBeLessThanOrEqual(writers.acknowledged() + writerCount)
     expect(await measured(/^signet_workers (\d+)$/m)).toBe(2)
     expect(await keys()).toHaveProperty("size", 1)
+  })
+
+  test("have one connection that listens, which the supervisor opens", async () => {
+    const listeners = sql<{ count: number }>`select count(*)::int as count from pg_stat_activity
+      where datname = current_database() and (application_name = 'signet wakeups' or query ilike 'listen %')`
+    await expect.poll(async () => (await listeners.execute(store.db)).rows).toEqual([{ count: 1 }])
   })
 
   test("when one is killed under load, only its own calls fail, and it is replaced", async () => {
