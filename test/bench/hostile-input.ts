@@ -70,7 +70,6 @@ function measured({ name, make, decode }: Input, elements: number, runs: number)
   const bytes = make(elements)
   const times: number[] = []
   let outcome = ""
-  // The first run pays for compilation, as the first hostile message would. The p99 has it in a hundred runs.
   for (let run = 0; run < runs; run++) {
     const before = process.cpuUsage()
     outcome = outcomeOf(() => decode(bytes))
