@@ -5,6 +5,14 @@ const engine = "clients/core/messaging/engine"
 /** Mutants of messages: their frames, ratchets and encoding. */
 export const engineMessagesMutants: readonly Mutant[] = [
   {
+    fault: "the list elements of a message are not counted before decoding",
+    file: `${engine}/shape.ts`,
+    from: 'demand(left >= 0, "MLS_TOO_LARGE"',
+    to: 'demand(true, "MLS_TOO_LARGE"',
+    test: `${engine}/hostile-sizes.test.ts`,
+    name: "too many nodes or unmerged leaves of a tree are refused before they are decoded",
+  },
+  {
     fault: "the sender's signature on a message is not checked",
     file: `${engine}/message.ts`,
     from: 'demand(signed, "MLS_BAD_SIGNATURE"',

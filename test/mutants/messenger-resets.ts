@@ -54,6 +54,14 @@ export const resetMutants: readonly Mutant[] = [
     name: "the others continue without user action",
   },
   {
+    fault: "a hostile member that is online and adds nobody holds up a direct conversation",
+    file: "server/kernel/messaging/reset.ts",
+    from: "nowMs - askedAtMs >= resetAfterMs",
+    to: "nowMs - askedAtMs < 0",
+    test: "test/simulation/stranded.test.ts",
+    name: "a direct conversation continues without user action after a commit that no device can process, and shows one reset",
+  },
+  {
     fault: "a reset takes a number that members have read",
     file: "server/kernel/messaging/append.ts",
     from: "if (isReset === true) return processedSeq > headSeq",

@@ -7,6 +7,7 @@ import { utf8 } from "../crypto/bytes.ts"
 import { encodeEpoch, encodeSecrets } from "../mls.ts"
 import { refusal, roomOf } from "../testing/cast.ts"
 import { forgeKeyPackage, testKit } from "../testing/forge.ts"
+import { commitOf, join, manyElements, treeOf } from "../testing/many-elements.ts"
 import { lifetime, newIdentity, ourSeat } from "../testing/our-seat.ts"
 import { MlsError } from "./refusal.ts"
 import { requireFew } from "./shape.ts"
@@ -14,53 +15,6 @@ import { closed, opened } from "./state.ts"
 import { strictMessage } from "./strict.ts"
 import { leafAt, type Tree, treeHash } from "./tree.ts"
 import { decodeTree, encodeTree } from "./tree-bytes.ts"
-
-const join = (...parts: readonly (readonly number[] | Uint8Array)[]) =>
-  Uint8Array.from(Buffer.concat(parts.map((part) => Buffer.from(part))))
-const repeat = (bytes: readonly number[], count: number) =>
-  Uint8Array.from(Buffer.alloc(bytes.length * count, Buffer.from(bytes)))
-function vector(bytes: Uint8Array | readonly number[]): Uint8Array {
-  const size = bytes.length
-  const prefix =
-    size < 64
-      ? [size]
-      : size < 16_384
-        ? [0x40 | (size >> 8), size & 255]
-        : [0x80, size >> 16, (size >> 8) & 255, size & 255]
-  return join(prefix, bytes)
-}
-const key = vector(repeat([7], 32))
-const types = vector([0, 1])
-
-const leafNode = ({ protocols = types, extensions = vector([]) } = {}) =>
-  join(key, key, [0, 1], vector([7]), types, types, protocols, types, types, [2], extensions, key)
-const commit = (proposals: Uint8Array, path: Uint8Array = Uint8Array.of(0)) =>
-  join([0, 1, 0, 1], key, repeat([0], 8), [1, 0, 0, 0, 0], vector([]), [3], vector(proposals), path, key, key, key)
-const keyPackage = (leaf: Uint8Array) => join([0, 1, 0, 1], key, leaf, vector([]), key)
-const groupInfo = (extensions: Uint8Array) =>
-  join([0, 1, 0, 4, 0, 1, 0, 1], key, repeat([0], 8), key, key, vector(extensions), vector([]), key, [0, 0, 0, 0], key)
-
-const many = 40_000
-const messages = {
-  removals: ["mls_public_message", commit(repeat([1, 0, 3, 0, 0, 0, 1], many))],
-  "proposals by reference": ["mls_public_message", commit(repeat([2, 0], many))],
-  "changed extensions": ["mls_public_message", commit(join([1, 0, 7], vector(repeat([0, 9, 0], many))))],
-  "abilities of a joiner": [
-    "mls_public_message",
-    commit(join([1, 0, 1], keyPackage(leafNode({ protocols: vector(repeat([0, 9], many)) })))),
-  ],
-  "extensions of a leaf": [
-    "mls_public_message",
-    commit(new Uint8Array(), join([1], leafNode({ extensions: vector(repeat([0, 9, 0], many)) }), vector([]))),
-  ],
-  "path nodes": ["mls_public_message", commit(new Uint8Array(), join([1], leafNode(), vector(repeat([0, 0], many))))],
-  "path secrets": [
-    "mls_public_message",
-    commit(new Uint8Array(), join([1], leafNode(), vector(join(key, vector(repeat([0, 0], many)))))),
-  ],
-  "recipients of a Welcome": ["mls_welcome", join([0, 1, 0, 3, 0, 1], vector(repeat([0, 0, 0], many)), key)],
-  "extensions of a group": ["mls_group_info", groupInfo(repeat([0, 9, 0], many))],
-} as const
 
 function reasonOf(work: () => unknown): string {
   try {
@@ -71,24 +25,28 @@ function reasonOf(work: () => unknown): string {
   }
 }
 
-test.each(Object.entries(messages))("too many %s are refused before they are decoded", (_, [wireformat, bytes]) => {
+test.each(Object.entries(manyElements))("too many %s are refused before they are decoded", (_, { wireformat, of }) => {
+  const bytes = of(40_000)
   expect(reasonOf(() => requireFew(bytes, "message"))).toBe("MLS_TOO_LARGE")
   expect(reasonOf(() => strictMessage(bytes, 1536 * 1024, wireformat))).toBe("MLS_TOO_LARGE")
 })
 
 test("too many nodes or unmerged leaves of a tree are refused before they are decoded", () => {
-  const parent = (unmerged: Uint8Array) => join([1, 2], key, vector([]), vector(unmerged))
-  for (const nodes of [repeat([0], 60_000), parent(repeat([0, 0, 0, 1], 74_001))]) {
-    expect(reasonOf(() => decodeTree(vector(nodes)))).toBe("MLS_TOO_LARGE")
+  for (const bytes of [treeOf.blanks(60_000), treeOf.unmerged(74_001)]) {
+    expect(reasonOf(() => decodeTree(bytes))).toBe("MLS_TOO_LARGE")
   }
 })
 
 test("unknown or truncated structures are refused", () => {
-  const removal = commit(repeat([1, 0, 3, 0, 0, 0, 1], 2))
+  const removal = manyElements.removals?.of(2) ?? expect.fail()
   for (let end = 0; end < removal.length; end++) {
     expect(reasonOf(() => strictMessage(removal.subarray(0, end), 1000, "mls_public_message"))).toBe("MLS_MALFORMED")
   }
-  for (const bytes of [commit(Uint8Array.of(1, 0, 99)), commit(Uint8Array.of(3, 0)), join([0, 1, 0, 3, 0, 1, 0xc0])]) {
+  for (const bytes of [
+    commitOf(Uint8Array.of(1, 0, 99)),
+    commitOf(Uint8Array.of(3, 0)),
+    join([0, 1, 0, 3, 0, 1, 0xc0]),
+  ]) {
     expect(reasonOf(() => requireFew(bytes, "message"))).toBe("MLS_MALFORMED")
   }
 })
