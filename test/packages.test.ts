@@ -11,7 +11,7 @@ import { workerFolder } from "../scripts/console/messenger-worker.ts"
 import { others } from "./packages/others.ts"
 import { entry, maxKilobytes, messengerEntry } from "./packages/pages.ts"
 import { install, type ProjectOptions, run, start, succeed } from "./packages/project.ts"
-import { callsOf, type InstalledServer, startInstalled, tokenFor } from "./packages/signet.ts"
+import { callsOf, consoleOf, type InstalledServer, startInstalled, tokenFor } from "./packages/signet.ts"
 import { chromiumMissing, launchChromium } from "./support/chromium.ts"
 import { effort } from "./support/effort.ts"
 import { reactNativeSources } from "./support/native/react-native.ts"
@@ -324,6 +324,17 @@ describe.skipIf(!isBuilt)(`the published packages${isBuilt ? "" : " (skipped: np
         "Node 20.19.0 has no node:sqlite: use Node 22.13 or later, or openFolderStore, which needs no library"
       expect(said.includes(noSqlite)).toBe(line === "20")
     })
+  })
+
+  test("the installed server has the console built in, and browsers keep its hashed files", async () => {
+    const { page, script, asset, caching } = await consoleOf(signet.url)
+    expect(page).toEqual({ status: 200, policy: expect.stringContaining("frame-ancestors 'none'") })
+    expect(script).toMatch(/^main-[A-Z0-9]{8}\.js$/)
+    expect(asset).toEqual({ status: 200, bytes: expect.toSatisfy((bytes: number) => bytes > 0) })
+    expect(caching).toBe("public, max-age=31536000, immutable")
+    // Built ahead: nothing of the package builds pages.
+    const built = readdirSync(join(at("server"), "node_modules/@signet/server"), { recursive: true, encoding: "utf8" })
+    expect(built.filter((name) => name.endsWith(`/built/${script}`))).toHaveLength(1)
   })
 
   test("a page of Vite and TypeScript builds, without warnings", async () => {

@@ -5,6 +5,7 @@ import { useAccess } from "./access.tsx"
 import { Mark } from "./mark.tsx"
 import { refusalOf, usableParts } from "./offer.ts"
 import { Page } from "./page.tsx"
+import { placeOf } from "./place-of.ts"
 import { Refused } from "./refused.tsx"
 import { base, Link, navigate, useRoute } from "./router.tsx"
 import { screenAt, screens } from "./screens.tsx"
@@ -136,15 +137,4 @@ function Search(): ReactNode {
       </form>
     </search>
   )
-}
-
-/** The screen for what was typed: the prefix of an id names its kind. */
-export function placeOf(asked: string): string {
-  const encoded = encodeURIComponent(asked)
-  if (asked.startsWith("prn_")) return `/people/${encoded}`
-  if (asked.startsWith("app_")) return `/apps/${encoded}`
-  if (asked.startsWith("sac_")) return `/services/${encoded}`
-  if (asked.startsWith("ten_")) return `/audit?tenant=${encoded}`
-  if (/^(jti|ses|grt|rol|mem|pat|inv|ctx|pcl|dlg|dpo|scr|dev)_/.test(asked)) return `/audit?target=${encoded}`
-  return `/people?find=${encoded}`
 }

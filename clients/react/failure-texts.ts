@@ -1,9 +1,18 @@
-import type { FailureTexts } from "./failures.ts"
+import type { FailureReason } from "@signet/client-web"
+import type { FailureText, FailureTexts } from "./failures.ts"
 
 const signInAgain = "Sign in again, then repeat the action."
 const askAdministrator = "Ask an administrator of the app."
 const reload = "Reload the page and look at the current state."
 const wait = "Wait a moment, then try again."
+const tryAgain = "Try again."
+const tokenRefused = { what: "The service does not accept the access token.", next: signInAgain }
+const providerRefused = { what: "The provider did not sign you in.", next: tryAgain }
+const clientOutdated = { what: "The service does not understand the request.", next: "Reload the page." }
+
+/** One text for several reasons. */
+const each = (text: FailureText, ...reasons: readonly FailureReason[]): Partial<Record<FailureReason, FailureText>> =>
+  Object.fromEntries(reasons.map((reason) => [reason, text]))
 
 /** English texts of the reasons that a person can meet. docs/reference/errors.md lists every reason. */
 export const englishFailures: FailureTexts = {
@@ -31,6 +40,24 @@ export const englishFailures: FailureTexts = {
   },
   PERMISSIONS_STALE: { what: "Permissions have changed since the page was loaded.", next: reload },
   STEP_UP_REQUIRED: { what: "This action needs a recent sign-in.", next: signInAgain },
+  ...each(
+    tokenRefused,
+    "MALFORMED_CREDENTIAL",
+    "PAT_NOT_BEARER",
+    "PROVIDER_TOKEN_NOT_ACCEPTED",
+    "REFRESH_TOKEN_NOT_BEARER",
+    "SIGNATURE_INVALID",
+    "ALG_NOT_ALLOWED",
+    "TYP_NOT_ALLOWED",
+    "KEY_UNKNOWN",
+    "ISSUER_MISMATCH",
+    "AUDIENCE_MISMATCH",
+    "CREDENTIAL_REVOKED",
+    "TOKEN_REVOKED",
+    "AMBIGUOUS_CREDENTIAL",
+  ),
+  TOKEN_NOT_YET_VALID: { what: "The clocks of service and issuer differ.", next: wait },
+  REVOCATION_STATE_STALE: { what: "The service cannot check revocations at the moment.", next: wait },
   // The right to do it
   MISSING_SCOPE: {
     what: "Your membership does not have the scope that this action needs.",
@@ -50,6 +77,9 @@ export const englishFailures: FailureTexts = {
     what: "Only administrators of the installation can do this.",
     next: "Sign in to the installation's app.",
   },
+  RESOURCE_NOT_GRANTED: { what: "No grant covers this object.", next: askAdministrator },
+  TENANT_REQUIRED: { what: "This action needs a sign-in to a tenant.", next: "Sign in to the tenant." },
+  CONTEXT_MISMATCH: { what: "The object belongs to another context.", next: "Sign in to that context." },
   TENANT_MISMATCH: { what: "The object belongs to another tenant.", next: "Sign in to that tenant." },
   MEMBERSHIP_INACTIVE: { what: "The membership is not active.", next: askAdministrator },
   TENANT_SUSPENDED: { what: "The app or the tenant is suspended.", next: "Resume it first, if you administer it." },
@@ -76,14 +106,49 @@ export const englishFailures: FailureTexts = {
     what: "This provider account belongs to another identity.",
     next: "Unlink it there, then link it here.",
   },
+  DELEGATION_NOT_ALLOWED: { what: "No policy allows this service to act for you.", next: askAdministrator },
+  AUDIENCE_NOT_ALLOWED: {
+    what: "The policy or the account does not allow this audience.",
+    next: "Choose another one.",
+  },
+  ...each(
+    clientOutdated,
+    "MALFORMED_REQUEST",
+    "UNKNOWN_FIELD",
+    "DUPLICATE_FIELD",
+    "FIELD_CONFLICT",
+    "NESTING_TOO_DEEP",
+    "UNSUPPORTED_MEDIA_TYPE",
+    "METHOD_UNKNOWN",
+  ),
+  BODY_TOO_LARGE: { what: "The request is too large.", next: "Send less at once." },
   INVITATION_INVALID: { what: "The invitation is unknown, used or expired.", next: "Ask for a new one." },
   // The sign-in
   SIGNUP_DISABLED: { what: "This app accepts only people who were invited.", next: "Ask for an invitation." },
   PROVIDER_DISABLED: { what: "This way to sign in is disabled.", next: "Choose another one." },
-  PROVIDER_REFUSED: { what: "The provider did not sign you in.", next: "Try again." },
+  ...each(
+    providerRefused,
+    "PROVIDER_REFUSED",
+    "PROVIDER_TOKEN_INVALID",
+    "PROVIDER_TOKEN_REPLAYED",
+    "NONCE_MISMATCH",
+    "UPSTREAM_UNAVAILABLE",
+  ),
+  INVALID_CREDENTIALS: { what: "The address or the password is wrong.", next: tryAgain },
+  MAGIC_LINK_INVALID: { what: "The link is unknown, used or expired.", next: "Ask for a new one." },
+  EMAIL_NOT_VERIFIED: { what: "The provider has not verified the address.", next: "Verify it there, then try again." },
   CALLBACK_INVALID: { what: "The sign-in is not one that this page began, or it has expired.", next: "Begin again." },
   CALLBACK_ISSUER_MISMATCH: { what: "Another provider answered than the one that was asked.", next: "Begin again." },
-  CONNECTION_UNKNOWN: { what: "The app does not have this way to sign in.", next: "Choose another one." },
+  ...each(
+    { what: "The app does not have this way to sign in.", next: "Choose another one." },
+    "CONNECTION_UNKNOWN",
+    "CONNECTION_REQUIRED",
+    "PROVIDER_NOT_CONFIGURED",
+  ),
+  REDIRECT_NOT_ALLOWED: {
+    what: "The app does not allow this redirect URI.",
+    next: "Add it to the connection's redirect URIs.",
+  },
   ORIGIN_NOT_ALLOWED: {
     what: "The app does not allow this page's origin.",
     next: "Add the origin to the app's allowed origins.",

@@ -40,3 +40,17 @@ export async function callsOf(address: string, tokens: { readonly own: string; r
   }
   return { own: await call(tokens.own), others: await call(tokens.others), none: await call() }
 }
+
+/** What the server answers for the console's page, and for the first hashed script that the page names. */
+export async function consoleOf(url: string) {
+  const page = await fetch(`${url}/console`)
+  const text = await page.text()
+  const [, script = ""] = /<script type="module" src="(\/console\/assets\/[\w-]+\.js)">/.exec(text) ?? []
+  const asset = await fetch(url + script)
+  return {
+    page: { status: page.status, policy: page.headers.get("content-security-policy") ?? "" },
+    script: script.split("/").at(-1) ?? "",
+    asset: { status: asset.status, bytes: (await asset.arrayBuffer()).byteLength },
+    caching: asset.headers.get("cache-control") ?? "",
+  }
+}

@@ -136,7 +136,7 @@ describe.skipIf(!isLong || chromiumMissing !== undefined)(title, () => {
       expect(shown).not.toContain(text)
       expect(shown).not.toContain(hexOf(text))
     }
-    expect(await judge(ada)).toEqual([])
+    expect(await judge(ada, "stored rows")).toEqual([])
     await press(ada, "People and keys")
   })
 
@@ -183,7 +183,7 @@ describe.skipIf(!isLong || chromiumMissing !== undefined)(title, () => {
     const codes = await Promise.all([ada, dee].map((tab) => tab.getByLabel("Group code").textContent()))
     expect(codes[0]).toMatch(/^(\d{5} ?){6}$/)
     expect(codes[1]).toBe(codes[0])
-    expect(await judge(ada)).toEqual([])
+    expect(await judge(ada, "group")).toEqual([])
 
     const member = ada.locator(".person", { hasText: cidId.slice(-6) })
     await member.getByRole("button", { name: "Remove" }).click()

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
 import { developmentAppId } from "../../server/development/app-id.ts"
 import { chromiumMissing } from "../support/chromium.ts"
-import { axeFindings, type ConsoleStory, openConsole, signIn } from "../support/console.ts"
+import { axeFindings, type ConsoleStory, openConsole, screenshot, signIn } from "../support/console.ts"
 import { isLong } from "../support/effort.ts"
 
 const title = `the screens of the console${chromiumMissing ? ` (skipped: ${chromiumMissing})` : ""}`
@@ -49,9 +49,11 @@ describe.skipIf(chromiumMissing !== undefined || !isLong)(title, () => {
     for (const colorScheme of ["light", "dark"] as const) {
       await tab.emulateMedia({ colorScheme, reducedMotion: "reduce" })
       expect([colorScheme, ...(await axeFindings(tab))]).toEqual([colorScheme])
+      await screenshot(tab, `${path || "overview"} ${colorScheme}`)
     }
     await tab.setViewportSize({ width: 360, height: 740 })
     expect(await tab.evaluate(() => document.documentElement.scrollWidth)).toBe(360)
+    await screenshot(tab, `${path || "overview"} 360 pixels`)
     await tab.setViewportSize({ width: 1280, height: 800 })
   })
 
@@ -67,6 +69,7 @@ describe.skipIf(chromiumMissing !== undefined || !isLong)(title, () => {
     await page.getByText("sign_in_options.ip").waitFor()
     await page.getByText("No principal is locked.").waitFor()
     expect(await axeFindings(page)).toEqual([])
+    await screenshot(page, "/limits of the installation")
     await context.close()
   })
 

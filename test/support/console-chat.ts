@@ -5,6 +5,7 @@ import { join } from "node:path"
 import type { Browser, BrowserContext, Page } from "playwright-core"
 import { encodeQR } from "qr"
 import { launchChromium } from "./chromium.ts"
+import { screenshot } from "./console.ts"
 
 export interface Chats {
   /** Signs a person in, in a new browser profile. @param query Of the page's address. */
@@ -107,18 +108,24 @@ function filmOf(code: string): Buffer {
 
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8")
 
-/** Serious and critical findings of axe-core for WCAG 2.2 AA, in both themes; and whether the page fits 360 pixels. */
-export async function judge(tab: Page): Promise<readonly string[]> {
+/**
+ * Serious and critical findings of axe-core for WCAG 2.2 AA, in both themes; and whether the page fits 360 pixels.
+ *
+ * @param name Of the page's pictures.
+ */
+export async function judge(tab: Page, name: string): Promise<readonly string[]> {
   await tab.evaluate(axe)
   const found: string[] = []
   for (const colorScheme of ["light", "dark"] as const) {
     await tab.emulateMedia({ colorScheme, reducedMotion: "reduce" })
     found.push(...(await axeFindings(tab)).map((finding) => `${colorScheme}: ${finding}`))
+    await screenshot(tab, `chat ${name} ${colorScheme}`)
   }
   await tab.setViewportSize({ width: 360, height: 740 })
   const width = await tab.evaluate(() => document.documentElement.scrollWidth)
   if (width > 360) found.push(`the page is ${width} pixels wide`)
   found.push(...(await axeFindings(tab)).map((finding) => `at 360 pixels: ${finding}`))
+  await screenshot(tab, `chat ${name} 360 pixels`)
   await tab.setViewportSize({ width: 1280, height: 800 })
   return found
 }

@@ -1,5 +1,5 @@
 // What stories of the console in Chromium share: a program, a browser, and what its pages report.
-import { mkdtempSync, readFileSync, rmSync } from "node:fs"
+import { mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs"
 import { createRequire } from "node:module"
 import { join } from "node:path"
 import type { Browser, BrowserContext, Page } from "playwright-core"
@@ -110,6 +110,19 @@ function watchPages() {
       return page
     },
   }
+}
+
+/**
+ * Writes a picture of the page to the folder that `SIGNET_SCREENSHOTS` names, as an artefact of the run.
+ *
+ * @param name Of the file, such as the path of the screen.
+ */
+export async function screenshot(page: Page, name: string): Promise<void> {
+  const folder = process.env.SIGNET_SCREENSHOTS
+  if (folder === undefined || folder === "") return
+  mkdirSync(folder, { recursive: true })
+  const file = name.replaceAll(/[^A-Za-z0-9]+/g, "-").replaceAll(/^-|-$/g, "") || "overview"
+  await page.screenshot({ path: join(folder, `${file}.png`), fullPage: true })
 }
 
 /** Serious and critical findings of axe-core for WCAG 2.2 AA. */
