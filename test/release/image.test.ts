@@ -1,8 +1,9 @@
 // The release as an operator gets it: two runs write the same bytes, and the server runs from the image's files, without
 // anything of this machine, on an empty PostgreSQL.
 import { execFileSync, spawn } from "node:child_process"
+import { createHash, generateKeyPairSync } from "node:crypto"
 import { once } from "node:events"
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs"
+import { copyFileSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
@@ -13,6 +14,7 @@ import { effort, isLong } from "../support/effort.ts"
 import { freePort } from "../support/free-port.ts"
 import { createTestDatabase, noPostgres, type TestDatabase } from "../support/postgres.ts"
 import { type Unpacked, unpackImage } from "./unpacked.ts"
+import { verifyRelease } from "./verification.ts"
 
 const own: Architecture = process.arch === "arm64" ? "arm64" : "amd64"
 const architectures = effort<readonly Architecture[]>([], [own], ["amd64", "arm64"])
@@ -20,7 +22,7 @@ const architectures = effort<readonly Architecture[]>([], [own], ["amd64", "arm6
 const hasExecutables = effort(false, false, true)
 const isExecutable = (name: string) => /-linux-\w+\.tar\.gz$/.test(name)
 /** These name or cover the executable files. */
-const isOverAll = (name: string) => /^(provenance\.json|SHA256SUMS)$/.test(name)
+const isOverAll = (name: string) => /^(provenance\.json|SHA256SUMS(\.minisig)?)$/.test(name)
 const key = Buffer.alloc(32, 7).toString("base64")
 
 const isRoot = process.getuid?.() === 0
@@ -48,10 +50,12 @@ describe.skipIf(skipped !== "")(`a release${skipped && ` (skipped: ${skipped})`}
   let image: Unpacked
   let database: TestDatabase
   let written: ReadonlyMap<string, string>
+  const keyFile = join(folder, "release-key.pem")
 
   beforeAll(async () => {
     database = await createTestDatabase({ migrated: false })
-    written = await buildRelease({ into: join(folder, "first"), architectures, base: baseForTests() })
+    writeFileSync(keyFile, generateKeyPairSync("ed25519").privateKey.export({ type: "pkcs8", format: "pem" }))
+    written = await buildRelease({ into: join(folder, "first"), architectures, base: baseForTests(), keyFile })
     const unpacked = mkdtempSync(join(folder, "unpacked-"))
     image = unpackImage(join(folder, "first", `signet-server-${version}.oci.tar`), unpacked, own)
   }, 300_000)
@@ -65,6 +69,7 @@ describe.skipIf(skipped !== "")(`a release${skipped && ` (skipped: ${skipped})`}
       into: join(folder, "second"),
       architectures,
       base: baseForTests(),
+      keyFile,
       hasExecutables,
     })
     const first = [...written].filter(([name]) => hasExecutables || !(isExecutable(name) || isOverAll(name)))
@@ -85,11 +90,41 @@ describe.skipIf(skipped !== "")(`a release${skipped && ` (skipped: ${skipped})`}
     expect(names).toEqual(
       expect.arrayContaining(["node", "libc6", "libstdc++6", "pg", "fastify", "/usr/local/bin/node"]),
     )
-    const provenance = JSON.parse(readFileSync(join(folder, "first", "provenance.json"), "utf8"))
-    expect(provenance.subject).toContainEqual({
-      name: `signet-server-${version}.oci.tar`,
-      digest: { sha256: written.get(`signet-server-${version}.oci.tar`) },
-    })
+  })
+
+  test("signs the digests with the key of a file, and refuses digests that were changed", () => {
+    const first = join(folder, "first")
+    const provenance = JSON.parse(readFileSync(join(first, "provenance.json"), "utf8"))
+    const [source] = provenance.predicate.buildDefinition.resolvedDependencies
+    expect(verifyRelease(first)).toBe(`signet ${version} ${source.digest.gitCommit}`)
+    const changed = mkdtempSync(join(folder, "changed-"))
+    for (const name of ["SHA256SUMS.minisig", "signet.pub"]) copyFileSync(join(first, name), join(changed, name))
+    const sums = readFileSync(join(first, "SHA256SUMS"), "utf8")
+    writeFileSync(join(changed, "SHA256SUMS"), sums.replace(/^[0-9a-f]{8}/, "00000000"))
+    expect(() => verifyRelease(changed)).toThrow("Signature verification failed")
+    // Nothing but the signature and its key is outside of the signed digests.
+    const covered = sums
+      .trim()
+      .split("\n")
+      .map((line) => line.slice(66))
+    expect(
+      readdirSync(first)
+        .toSorted()
+        .filter((name) => !covered.includes(name)),
+    ).toEqual(["SHA256SUMS", "SHA256SUMS.minisig", "signet.pub"])
+  })
+
+  test("names every archive with the digest of its bytes in the provenance", () => {
+    const first = join(folder, "first")
+    const { subject } = JSON.parse(readFileSync(join(first, "provenance.json"), "utf8"))
+    const archives = readdirSync(first).filter((name) => /\.(tgz|tar|tar\.gz)$/.test(name))
+    expect(archives.length).toBeGreaterThan(10)
+    for (const name of archives) {
+      const sha256 = createHash("sha256")
+        .update(readFileSync(join(first, name)))
+        .digest("hex")
+      expect(subject, name).toContainEqual({ name, digest: { sha256 } })
+    }
   })
 
   test("has an image of less than 150 MB, without a shell and without programs that change the user", () => {
