@@ -1,0 +1,99 @@
+// Buttons of the console that end something, in Chromium, and what the API answers afterwards.
+// Written, never run to its end: the machine was too slow to start the program in the time of a hook.
+import { afterAll, beforeAll, describe, expect, test } from "vitest"
+import { chromiumMissing } from "../support/chromium.ts"
+import { bearer, type Clients, clientsOver, protocols } from "../support/clients.ts"
+import { type ConsoleStory, openConsole, screenshot, signIn, tokenOf } from "../support/console.ts"
+import { isLong } from "../support/effort.ts"
+import { postForm } from "../support/machines.ts"
+import { request } from "../support/service-accounts.ts"
+
+const title = `what the console stops${chromiumMissing ? ` (skipped: ${chromiumMissing})` : ""}`
+const limits = { lockouts: { client: { failures: 2, lockSeconds: 600, mostLockSeconds: 600 } } }
+
+describe.skipIf(chromiumMissing !== undefined || !isLong)(title, () => {
+  let story: ConsoleStory
+  let clients: Clients
+  let root: ReturnType<typeof bearer>
+  let machine: { principalId: string; clientId: string; secret: string }
+  beforeAll(async () => {
+    story = await openConsole({ SIGNET_LIMITS: JSON.stringify(limits) })
+    const { url } = story.program
+    const connect = protocols["Connect JSON over HTTP/1.1"]
+    if (connect === undefined) throw new Error("no protocol")
+    clients = clientsOver(connect(url))
+    const invited = await fetch(`${url}/dev/console`, { method: "POST" })
+    const { invitationCode } = (await invited.json()) as { invitationCode: string }
+    root = bearer(await tokenOf(url, "ada@example.com", { invitationCode }))
+    const account = { ...request, name: "gardener", allowedAudiences: ["svc-notes"], scopes: ["notes.read"] }
+    const { serviceAccount } = await clients.services.createServiceAccount(account, root)
+    const { id = "", principalId = "", clientId = "" } = serviceAccount ?? {}
+    const { secret } = await clients.services.addSecret({ serviceAccountId: id }, root)
+    machine = { principalId, clientId, secret }
+  })
+  afterAll(() => story?.close())
+
+  /** Asks the token endpoint as the service. @returns Status and reason. */
+  const ask = async (form: Record<string, string>, secret = machine.secret) => {
+    const by = { client_id: machine.clientId, client_secret: secret, audience: "svc-notes", scope: "notes.read" }
+    const { status, body } = await postForm(`${story.program.url}/auth/token`, { ...form, ...by })
+    return [status, body.reason]
+  }
+
+  test("an administrator sees a delegation's policy and stops it, and the service gets no further token", async () => {
+    const { tab } = story
+    const rights = { audiences: ["svc-notes"], scopes: ["notes.read"] }
+    const asked = { ...rights, actorPrincipalId: machine.principalId, allowStanding: true }
+    const { policy } = await clients.delegations.createDelegationPolicy(asked, root)
+    const bob = bearer(await story.memberToken())
+    const consent = { ...rights, policyId: policy?.id ?? "" }
+    const { delegation } = await clients.delegations.createDelegation(consent, bob)
+    const form = { grant_type: "on_behalf_of", delegation_id: delegation?.id ?? "", job_id: "nightly" }
+    expect(await ask(form)).toEqual([200, undefined])
+
+    await signIn(tab, "ada@example.com", "Ada")
+    await story.heading("Overview")
+    await story.go("/delegations")
+    const path = tab.locator(".graph li", { hasText: "gardener" })
+    await path.getByText("svc-notes").waitFor()
+    await screenshot(tab, "/delegations with a policy")
+    await path.getByRole("button", { name: "Stop", exact: true }).click()
+    const dialog = tab.getByRole("dialog")
+    await dialog.getByText("gardener can no longer act for anybody under this policy").waitFor()
+    // Nothing has ended before the answer.
+    expect(await ask(form)).toEqual([200, undefined])
+    await dialog.getByRole("button", { name: "Stop", exact: true }).click()
+    await path.getByText("stopped").waitFor()
+    expect(await path.getByRole("button").count()).toBe(0)
+    expect(await ask(form)).toEqual([400, "DELEGATION_NOT_ALLOWED"])
+  })
+
+  test("an administrator of the installation sees the keys' time line, and lifts a lockout", async () => {
+    const context = await story.browser.newContext({ viewport: { width: 1280, height: 800 } })
+    context.setDefaultTimeout(90_000)
+    const page = await story.watched.open(context, `${story.program.url}/console`)
+    await page.getByLabel("Administer").selectOption("installation")
+    await expect.poll(() => page.getByLabel("Administer").inputValue()).toBe("installation")
+    await signIn(page, "grace@example.com", "Grace")
+    await page.getByRole("link", { name: "Signing keys" }).click()
+    await page.locator(".time-line li").getByText("Signs from now on").first().waitFor()
+    await screenshot(page, "/keys of the installation")
+
+    const form = { grant_type: "client_credentials" }
+    expect(await ask(form)).toEqual([200, undefined])
+    for (let i = 0; i < 3; i++) await ask(form, "sgsec_wrong")
+    expect((await ask(form))[0]).toBe(429)
+    await page.getByRole("link", { name: "Limits and lockouts" }).click()
+    const row = page.getByRole("row").filter({ has: page.getByText("client", { exact: true }) })
+    await row.getByRole("button", { name: "Lift" }).click()
+    await page.getByRole("dialog").getByRole("button", { name: "Lift", exact: true }).click()
+    await expect.poll(() => row.count(), { timeout: 30_000 }).toBe(0)
+    expect(await ask(form)).toEqual([200, undefined])
+    await context.close()
+  })
+
+  test("no page reported a violation of its policy, or an error", () => {
+    expect(story.watched.violations).toEqual([])
+    expect(story.watched.errors).toEqual([])
+  })
+})
