@@ -1,4 +1,4 @@
-// What hostile input costs a client before any signature is checked: processor time until the input is rejected or
+// The cost of hostile input for a client, before any signature is checked: processor time until it is rejected or
 // decoded. Each kind once with as many elements as fit into its bytes, and once with as many as the client decodes.
 import { requireFew } from "../../clients/core/messaging/engine/shape.ts"
 import { strictMessage } from "../../clients/core/messaging/engine/strict.ts"

@@ -16,7 +16,7 @@ export interface RotationFigures {
   readonly auditIsWhole: boolean
   /** Servers that were started, one for each change of settings. */
   readonly starts: number
-  /** What a server says that starts with the retired sealing key. */
+  /** The message of a server that starts with the retired sealing key. */
   readonly refusal: string
   readonly seconds: number
 }

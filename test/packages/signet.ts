@@ -41,7 +41,7 @@ export async function callsOf(address: string, tokens: { readonly own: string; r
   return { own: await call(tokens.own), others: await call(tokens.others), none: await call() }
 }
 
-/** What the server answers for the console's page, and for the first hashed script that the page names. */
+/** The server's answers for the console's page, and for the first hashed script that the page names. */
 export async function consoleOf(url: string) {
   const page = await fetch(`${url}/console`)
   const text = await page.text()

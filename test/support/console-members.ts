@@ -90,7 +90,7 @@ async function administratorOf(story: ConsoleStory, clients: Clients, root: Opti
   return page
 }
 
-/** What shows that an interaction is done: numbers of elements by selector, with no part of the page still loading. */
+/** An interaction is done with these numbers of elements by selector, and with no part of the page still loading. */
 type Done = readonly (readonly [selector: string, count: number])[]
 
 export interface Interaction {

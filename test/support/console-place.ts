@@ -22,7 +22,7 @@ type Options = { headers: Record<string, string> }
 const appId = developmentAppId
 const random = () => crypto.getRandomValues(new Uint8Array(10))
 
-/** What one place has, and an event of its audit. */
+/** The objects of one place, and an event of its audit. */
 export interface Filled {
   readonly ids: Ids
   readonly name: string

@@ -1,4 +1,4 @@
-// What the example uses of Cloudflare's types: the whole of them excludes those of a browser, which the core has.
+// The parts of Cloudflare's types that the example uses: all of them exclude those of a browser, which the core has.
 
 declare module "cloudflare:workers" {
   import type { ObjectStorage } from "@signet/client-native/workers"

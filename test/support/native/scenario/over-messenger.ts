@@ -8,7 +8,7 @@ import type {
 import type { Messenger } from "../../../../clients/core/messaging/messenger.ts"
 import type { PeerClient, ScenarioClient } from "./client.ts"
 
-/** What the platform has beside its messenger. */
+/** The parts of the platform beside its messenger. */
 export interface Beside {
   readonly files: {
     open(path: string): Promise<Blob>
