@@ -25,7 +25,7 @@ interface Env {
   }
 }
 
-/** In the memory of the object: the platform has no files. */
+/** In the virtual file system of the object, which is in memory: the platform has no files. */
 const path = "/tmp/file"
 
 export class Device {
