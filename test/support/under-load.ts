@@ -1,6 +1,7 @@
 // npm run test:loaded [-- --runs 10 --load 8 file…]: repeats `npm test`, or some of its files, while other processes
 // use the CPU. Tests that depend on the machine's speed fail here. Stops at the first failing run.
 import { type ChildProcess, spawn, spawnSync } from "node:child_process"
+import { loadavg } from "node:os"
 import { parseArgs } from "node:util"
 
 const { values, positionals } = parseArgs({
@@ -32,7 +33,7 @@ for (let run = 1; run <= runs && status === 0; run++) {
   ]
   status = spawnSync(process.execPath, vitest, { stdio: "inherit" }).status ?? 1
   console.log(
-    `Run ${run} ${status === 0 ? "passed" : "failed"} in ${((performance.now() - began) / 1_000).toFixed(0)} s`,
+    `Run ${run} ${status === 0 ? "passed" : "failed"} in ${((performance.now() - began) / 1_000).toFixed(0)} s, load at its end: ${loadavg()[0]?.toFixed(1)}`,
   )
 }
 for (const child of busy) child.kill()

@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from "node:child_process"
 import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs"
-import { tmpdir } from "node:os"
+import { availableParallelism, tmpdir } from "node:os"
 import { join, resolve } from "node:path"
 import { type Line, type Order, orderVariable, type Planned } from "./exchange.ts"
 import { type NumberedMutant, numbered, root } from "./folders.ts"
@@ -57,10 +57,11 @@ export async function hunt(question: Question, say: (line: string) => void): Pro
   const tried = new Set(mutants.map(({ number }) => number))
   const explained = new Set(mutants.filter(question.isExplained).map(({ number }) => number))
   const folder = mkdtempSync(join(tmpdir(), "signet-mutation-"))
-  const report = join(folder, "report")
+  let started = 0
   const run = (order: Partial<Order>, ...words: string[]): Promise<Run> => {
+    const report = join(folder, `report-${++started}`)
     writeFileSync(report, "")
-    const path = join(folder, "order.json")
+    const path = join(folder, `order-${started}.json`)
     const whole: Order = { report, count, files: firsts, tests: question.tests, ...order }
     writeFileSync(path, JSON.stringify(whole))
     return runVitest(words, path, report)
@@ -85,11 +86,15 @@ export async function hunt(question: Question, say: (line: string) => void): Pro
     }
     // Values that a module or a test file computes during its import were computed without the mutant.
     for (const [mutant, where] of outside) alone.set(mutant, new Set([...(alone.get(mutant) ?? []), ...where]))
-    for (const [mutant, where] of alone) {
-      if (killed.has(mutant) || explained.has(mutant)) continue
-      const { failed } = await run({ only: mutant }, "run", "--bail=1", ...where)
-      if (failed) killed.add(mutant)
+    const waiting = [...alone].filter(([mutant]) => !killed.has(mutant) && !explained.has(mutant))
+    const runWaiting = async () => {
+      for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) {
+        const [mutant, where] = next
+        const { failed } = await run({ only: mutant }, "run", "--bail=1", ...where)
+        if (failed) killed.add(mutant)
+      }
     }
+    await Promise.all(Array.from({ length: availableParallelism() }, runWaiting))
     const survivors = mutants
       .filter(({ number }) => !killed.has(number))
       .map((mutant) => ({ ...mutant, isReached: reached.has(mutant.number) || outside.has(mutant.number) }))
