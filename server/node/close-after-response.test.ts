@@ -1,6 +1,7 @@
 // A client that is refused before its whole body has arrived is released soon.
 import http2 from "node:http2"
 import { afterAll, beforeAll, expect, test } from "vitest"
+import { sample } from "../../test/support/effort.ts"
 import { startTransports, type TransportServer } from "./testing/transport-server.ts"
 
 let server: TransportServer
@@ -16,7 +17,7 @@ const requests: [what: string, path: string, contentType: string][] = [
   ["a call of another content type", "/signet.auth.v1.AuthService/Refresh", "text/plain"],
 ]
 
-test.concurrent.each(requests)(
+test.concurrent.each(sample(2, requests))(
   "%s over HTTP/2 that is too large ends its stream with its answer",
   async (_, path, contentType) => {
     const session = http2.connect(server.url)

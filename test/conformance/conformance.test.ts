@@ -1,4 +1,4 @@
-// The suite in `npm test`: one case of 32 on the Worker, each over one protocol. The long form runs all cases on the
+// The suite in `npm test`: one case of 64 on the Worker, each over one protocol. The long form runs all cases on the
 // Worker, and on PostgreSQL over two more protocols. The nightly form adds all protocols, PGlite, PostgreSQL 15 if the
 // machine has it, and serializable transactions.
 import { afterAll, beforeAll, describe, test } from "vitest"
@@ -33,7 +33,7 @@ interface Backend {
 const noPostgres = findPostgresBinaries() === undefined ? "no PostgreSQL was found" : undefined
 const no15 = findPostgresBinaries(15) === undefined ? "no PostgreSQL 15 was found" : undefined
 
-const small: readonly Backend[] = [{ name: "the Worker", start: () => edgeOnPostgres(), runs: inTurn(short(32, 4)) }]
+const small: readonly Backend[] = [{ name: "the Worker", start: () => edgeOnPostgres(), runs: inTurn(short(64, 4)) }]
 const long: readonly Backend[] = [
   { name: "the Worker", start: () => serveEdge(), runs: isNight ? everyOne(cases) : inTurn(cases) },
   { name: "PostgreSQL", start: () => onPostgres(), runs: isNight ? everyOne(cases) : twice, ...missing(noPostgres) },

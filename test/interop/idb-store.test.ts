@@ -62,7 +62,7 @@ describe.skipIf(chromiumMissing !== undefined)(title, () => {
     }
   })
 
-  test("two tabs have one generation, and detect each other's writes", async () => {
+  test.runIf(isLong)("two tabs have one generation, and detect each other's writes", async () => {
     const database = newName()
     const other = await page.context().newPage()
     await other.goto(served.origin)
@@ -91,7 +91,7 @@ describe.skipIf(chromiumMissing !== undefined)(title, () => {
     await expect(store.transact("a", 1n, [row(2)])).rejects.toThrow(/CLOSED/)
   })
 
-  test("a store whose browser has cleared its site data is closed, and not a new one", async () => {
+  test.runIf(isLong)("a store whose browser has cleared its site data is closed, and not a new one", async () => {
     const tab = await elsewhere()
     const store = await openIn(tab, newName())
     await store.transact("a", 0n, [row(1)])
@@ -128,7 +128,7 @@ describe.skipIf(chromiumMissing !== undefined)(title, () => {
     expect(await store.transact("a", 1n, [row(3)])).toBe("ok")
   })
 
-  test("reports whether the browser may evict the store", async () => {
+  test.runIf(isLong)("reports whether the browser may evict the store", async () => {
     const tab = await elsewhere()
     expect((await openIn(tab, newName())).durability).toBe("best-effort")
     const { targetInfo } = await (await tab.context().newCDPSession(tab)).send("Target.getTargetInfo")

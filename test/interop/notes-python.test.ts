@@ -1,11 +1,12 @@
 import { rmSync } from "node:fs"
 import { join } from "node:path"
 import { describe, test } from "vitest"
+import { effort } from "../support/effort.ts"
 import { testNotes } from "./notes/suite.ts"
 import { makeWorkspace, root, runBuf } from "./notes/workspace.ts"
 import { python, pythonMissing } from "./python/stubs.ts"
 
-const missing = pythonMissing()
+const missing = effort(() => "npm run test:long runs it", pythonMissing, pythonMissing)()
 const script = join(import.meta.dirname, "python/notes.py")
 
 function build() {

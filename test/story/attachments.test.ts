@@ -79,7 +79,7 @@ describe("in a folder", () => {
     return sweepAttachments({ ...deps, clock: { nowMs: () => deps.clock.nowMs() + afterMs } })
   }
 
-  test.each(sample(2, Object.entries(protocols)))(
+  test.each(sample(1, Object.entries(protocols)))(
     "over %s, parts are uploaded in any order, and downloaded unchanged",
     async (_, over) => {
       const { server, alice, bob, room } = scene

@@ -85,7 +85,7 @@ describe("signet user", () => {
     expect(await ada().run("login", "--as", "ada@example.com")).toMatchObject({ code: 0 })
   })
 
-  test("asks before it revokes devices of a person, and says which scope the token lacks", async () => {
+  test.runIf(isLong)("asks before it revokes devices of a person, and says which scope the token lacks", async () => {
     const [{ principal, memberships }] = await json("user", "find", "ada@example.com")
     const of = ["--principal", principal.id, "--app", memberships[0].appId]
     const unconfirmed = await root().run("device", "revoke", ...of)
@@ -141,7 +141,7 @@ describe("an app", () => {
     adaId = (await json("user", "find", "ada@example.com"))[0].principal.id
   })
 
-  test("is changed in the given fields only", async () => {
+  test.runIf(isLong)("is changed in the given fields only", async () => {
     const origins = ["--add-origin", "https://garden.example,https://old.example"]
     const changed = await json("app", "update", appId, "--name", "Gardens", ...origins, "--session-days", "7")
     expect(changed).toMatchObject({
@@ -209,7 +209,7 @@ describe("an app", () => {
     expect(await json("member", "get", member.id, ...inApp())).toMatchObject({ status: "ACTIVE" })
   })
 
-  test("has invitations, whose code is shown once", async () => {
+  test.runIf(isLong)("has invitations, whose code is shown once", async () => {
     const { code, invitation } = await json("invite", "create", ...inApp(), "--tenant", tenantId, "--hours", "3")
     expect(code).toMatch(/^sginv_/)
     const listed = await json("invite", "list", ...inApp())
@@ -270,7 +270,7 @@ describe("an app", () => {
     expect((await ada().run("profile", "set", "--app", "", "--json")).code).toBe(0)
   })
 
-  test("gets personal access tokens only from a sign-in to the app itself", async () => {
+  test.runIf(isLong)("gets personal access tokens only from a sign-in to the app itself", async () => {
     const args = ["--name", "ci", "--audience", "svc-notes", "--scope", "notes.read", "--json"]
     expect(await ada().run("pat", "create", "--app", appId, ...args)).toMatchObject({
       code: 3,
@@ -281,7 +281,7 @@ describe("an app", () => {
     expect([code, JSON.parse(out).pat.appId ?? own]).toEqual([0, own])
   })
 
-  test("is suspended and resumed by the installation's administrator", async () => {
+  test.runIf(isLong)("is suspended and resumed by the installation's administrator", async () => {
     expect(await json("app", "suspend", appId, "--yes")).toMatchObject({ status: "SUSPENDED" })
     expect(await json("app", "resume", appId)).toMatchObject({ status: "ACTIVE" })
   })

@@ -176,7 +176,7 @@ describe.skipIf(chromiumMissing !== undefined)(title, () => {
     ["before its cookie was stored", true],
     ["after its cookie was stored", false],
   ]
-  test.each(lostAnswers.slice(0, effort(1, 2, 2)))(
+  test.each(lostAnswers.slice(0, effort(0, 2, 2)))(
     "an answer that is lost %s does not sign the person out",
     async (_, isCookieLost) => {
       const context = await person()

@@ -367,7 +367,7 @@ test.runIf(isLong)("an import returns to no earlier device list than one that th
   expect(record).toMatchObject({ status: Status.CHANGED, listVersion: seen.version, listHash: seen.hash })
 })
 
-test("a passphrase opens its backup, and no recovery key does", async () => {
+test.runIf(isLong)("a passphrase opens its backup, and no recovery key does", async () => {
   const { ann } = await commonTalk()
   const weakest = { memoryKiB: 19_456, passes: 2 }
   expect(() => exportBackupWithPassphrase(ann.messenger, "a", { ...weakest, passes: 1 })).toThrow(/passes/)

@@ -6,11 +6,12 @@ import { buildWorker } from "../../scripts/console/messenger-worker.ts"
 import type { MessengerSettings } from "../interop/browser/messenger-page.ts"
 import { chromiumMissing, launchChromium, serveModulePage } from "../support/chromium.ts"
 import { type Deployment, startDeployment } from "../support/edge-server.ts"
-import { effort, isLong } from "../support/effort.ts"
+import { isLong } from "../support/effort.ts"
 import { type Messengers, messengersOn, type OpenedMessenger } from "../support/messaging/messengers.ts"
 import { storyStore } from "../support/postgres.ts"
 
-const title = `the core in a Worker of Chromium${chromiumMissing ? ` (skipped: ${chromiumMissing})` : ""}`
+const missing = isLong ? chromiumMissing : "npm run test:long"
+const title = `the core in a Worker of Chromium${missing ? ` (skipped: ${missing})` : ""}`
 declare global {
   interface Window {
     /** The last message of a Worker. */
@@ -33,7 +34,7 @@ function watchEnd(): void {
 const pagePath = join(import.meta.dirname, "../interop/browser/messenger-page.ts")
 const utf8 = (text: string) => new TextEncoder().encode(text)
 
-describe.skipIf(chromiumMissing !== undefined)(title, () => {
+describe.skipIf(missing !== undefined)(title, () => {
   let worker: Awaited<ReturnType<typeof buildWorker>>
   let app: Awaited<ReturnType<typeof serveModulePage>>
   let server: Deployment
@@ -96,7 +97,7 @@ describe.skipIf(chromiumMissing !== undefined)(title, () => {
       return entry.is === "unreadable" ? [entry.reason] : []
     })
 
-  test.runIf(isLong)("a page and a device in Node write to each other in one group, also after a reload", async () => {
+  test("a page and a device in Node write to each other in one group, also after a reload", async () => {
     const ben = await messengers.newcomer("ben in Node")
     const tab = await newTab(await newBrowser(), { idToken: await idTokenOf("ann with a Worker") })
     const id = await group(tab, ben)
@@ -117,7 +118,7 @@ describe.skipIf(chromiumMissing !== undefined)(title, () => {
     ["Workers", (given) => given.replace("worker-src 'self'", "worker-src 'none'"), /allow its script in worker-src/],
     ["URLs as scripts", (given) => `${given}; require-trusted-types-for 'script'`, /require-trusted-types-for/],
   ]
-  test.each(effort(policies.slice(0, 1), policies, policies))(
+  test.each(policies)(
     "a page whose policy refuses %s gets a typed error that names the rule, and nothing is stored",
     async (_, change, rule) => {
       const strict = await serveModulePage(pagePath, worker, { change })
@@ -131,59 +132,53 @@ describe.skipIf(chromiumMissing !== undefined)(title, () => {
     },
   )
 
-  test.runIf(isLong)(
-    "a device of an earlier version moves into the Worker, and both cores are this device at once",
-    async () => {
-      const ben = await messengers.newcomer("ben of a moving device")
-      const context = await newBrowser()
-      const former = await newTab(context, { idToken: await idTokenOf("ann moves"), core: "direct", isFormer: true })
-      const id = await group(former, ben)
-      await send(former, id, "by an earlier version")
-      const device = await former.evaluate(() => window.messenger.deviceId())
-      await former.close()
-      const inWorker = await newTab(context)
-      await send(inWorker, id, "in the Worker")
-      const inPage = await newTab(context, { core: "direct" })
-      await Promise.all([send(inWorker, id, "here"), send(inPage, id, "there")])
-      for (const tab of [inWorker, inPage]) expect(await tab.evaluate(() => window.messenger.deviceId())).toBe(device)
-      await ben.messenger.sync()
-      await ben.messenger.send(id, utf8("from Node"))
-      for (const tab of [inWorker, inPage]) await syncIn(tab)
-      const log = await textsOf(ben, id)
-      expect([log.slice(0, 2), log.slice(2, 4).sort(), log.slice(4)]).toEqual([
-        ...[["by an earlier version", "in the Worker"], ["here", "there"], ["from Node"]],
-      ])
-      for (const tab of [inWorker, inPage]) expect(await textsIn(tab, id)).toEqual(log)
-      expect(await inPage.evaluate(() => window.messenger.stealKeys())).toEqual(Array(2).fill("InvalidAccessError"))
-    },
-  )
+  test("a device of an earlier version moves into the Worker, and both cores are this device at once", async () => {
+    const ben = await messengers.newcomer("ben of a moving device")
+    const context = await newBrowser()
+    const former = await newTab(context, { idToken: await idTokenOf("ann moves"), core: "direct", isFormer: true })
+    const id = await group(former, ben)
+    await send(former, id, "by an earlier version")
+    const device = await former.evaluate(() => window.messenger.deviceId())
+    await former.close()
+    const inWorker = await newTab(context)
+    await send(inWorker, id, "in the Worker")
+    const inPage = await newTab(context, { core: "direct" })
+    await Promise.all([send(inWorker, id, "here"), send(inPage, id, "there")])
+    for (const tab of [inWorker, inPage]) expect(await tab.evaluate(() => window.messenger.deviceId())).toBe(device)
+    await ben.messenger.sync()
+    await ben.messenger.send(id, utf8("from Node"))
+    for (const tab of [inWorker, inPage]) await syncIn(tab)
+    const log = await textsOf(ben, id)
+    expect([log.slice(0, 2), log.slice(2, 4).sort(), log.slice(4)]).toEqual([
+      ...[["by an earlier version", "in the Worker"], ["here", "there"], ["from Node"]],
+    ])
+    for (const tab of [inWorker, inPage]) expect(await textsIn(tab, id)).toEqual(log)
+    expect(await inPage.evaluate(() => window.messenger.stealKeys())).toEqual(Array(2).fill("InvalidAccessError"))
+  })
 
-  test.runIf(isLong)(
-    "a tab with an earlier version is closed when a newer one opens the store, and is refused later",
-    async () => {
-      const context = await newBrowser()
-      const former = await context.newPage()
-      await former.goto(app.origin)
-      // It signs in, and does not open a messenger.
-      const change = { idToken: await idTokenOf("ann updates the app"), database: "refused" }
-      expect(await openIn(former, change)).toContain("TypeError")
-      const user = await former.evaluate(() => window.messenger.userId())
-      const name = ["signet-messages", server.app.id, "", user].join(" ")
-      const openFormer = (isFrozen: boolean) =>
-        former.evaluate((given) => window.messenger.openAsFormerTab(...given), [name, isFrozen] as const)
-      await openFormer(true)
-      const tab = await context.newPage()
-      await tab.goto(app.origin)
-      expect(await openIn(tab)).toBe("STORE_UNAVAILABLE")
-      await former.reload()
-      await openFormer(false)
-      await newTab(context)
-      expect(await former.evaluate(() => window.messenger.formerTabs())).toEqual(["InvalidStateError", "VersionError"])
-      expect(await former.evaluate(() => window.messenger.importFormerKeys())).toEqual([])
-    },
-  )
+  test("a tab with an earlier version is closed when a newer one opens the store, and is refused later", async () => {
+    const context = await newBrowser()
+    const former = await context.newPage()
+    await former.goto(app.origin)
+    // It signs in, and does not open a messenger.
+    const change = { idToken: await idTokenOf("ann updates the app"), database: "refused" }
+    expect(await openIn(former, change)).toContain("TypeError")
+    const user = await former.evaluate(() => window.messenger.userId())
+    const name = ["signet-messages", server.app.id, "", user].join(" ")
+    const openFormer = (isFrozen: boolean) =>
+      former.evaluate((given) => window.messenger.openAsFormerTab(...given), [name, isFrozen] as const)
+    await openFormer(true)
+    const tab = await context.newPage()
+    await tab.goto(app.origin)
+    expect(await openIn(tab)).toBe("STORE_UNAVAILABLE")
+    await former.reload()
+    await openFormer(false)
+    await newTab(context)
+    expect(await former.evaluate(() => window.messenger.formerTabs())).toEqual(["InvalidStateError", "VersionError"])
+    expect(await former.evaluate(() => window.messenger.importFormerKeys())).toEqual([])
+  })
 
-  test.runIf(isLong)("a page with a Worker, a page without one and a device in Node are in one group", async () => {
+  test("a page with a Worker, a page without one and a device in Node are in one group", async () => {
     const ben = await messengers.newcomer("ben with two pages")
     const ann = await newTab(await newBrowser(), { idToken: await idTokenOf("ann in WebAssembly") })
     const cid = await newTab(await newBrowser(), { idToken: await idTokenOf("cid in the page"), core: "direct" })
@@ -199,7 +194,7 @@ describe.skipIf(chromiumMissing !== undefined)(title, () => {
     for (const tab of [ann, cid]) expect(await textsIn(tab, id)).toEqual(all)
   })
 
-  test.runIf(isLong)("files are sent through the Worker, and an aborted upload can continue", async () => {
+  test("files are sent through the Worker, and an aborted upload can continue", async () => {
     const ben = await messengers.newcomer("ben gets files")
     const tab = await newTab(await newBrowser(), { idToken: await idTokenOf("ann sends files") })
     const id = await group(tab, ben)
@@ -216,7 +211,7 @@ describe.skipIf(chromiumMissing !== undefined)(title, () => {
     ])
   })
 
-  test.runIf(isLong)("safety numbers are equal, and a comparison is stored", async () => {
+  test("safety numbers are equal, and a comparison is stored", async () => {
     const ben = await messengers.newcomer("ben is compared")
     const { userId } = ben.person
     const tab = await newTab(await newBrowser(), { idToken: await idTokenOf("ann compares") })
@@ -229,24 +224,21 @@ describe.skipIf(chromiumMissing !== undefined)(title, () => {
     expect(states).toEqual(["unverified", "COMPARISON_FAILED", "verified"])
   })
 
-  test.runIf(isLong)(
-    "a page keeps no secret that scripts read, and a closed messenger wipes its memory of less than 20 MB",
-    async () => {
-      const ben = await messengers.newcomer("ben of a closed page")
-      const tab = await newTab(await newBrowser(), { idToken: await idTokenOf("ann closes") })
-      const id = await group(tab, ben)
-      await send(tab, id, "a plaintext")
-      const kept = await tab.evaluate(() => window.messenger.kept())
-      expect(kept).toContain(server.app.id)
-      expect(kept).not.toMatch(/a plaintext|eyJ/)
-      expect(await tab.evaluate(() => window.messenger.stealKeys())).toEqual(Array(2).fill("InvalidAccessError"))
-      await tab.evaluate(() => window.messenger.close())
-      const ended = await tab.evaluate(() => window.ended)
-      expect(ended?.isWiped).toBe(true)
-      expect(ended?.memoryBytes).toBeGreaterThan(1_000_000)
-      expect(ended?.memoryBytes).toBeLessThan(20_000_000)
-      expect(await tab.evaluate(() => window.messenger.reasonAfterClose())).toBe("CLOSED")
-      await expect.poll(() => tab.workers().length).toBe(0)
-    },
-  )
+  test("a page keeps no secret that scripts read, and a closed messenger wipes its memory of less than 20 MB", async () => {
+    const ben = await messengers.newcomer("ben of a closed page")
+    const tab = await newTab(await newBrowser(), { idToken: await idTokenOf("ann closes") })
+    const id = await group(tab, ben)
+    await send(tab, id, "a plaintext")
+    const kept = await tab.evaluate(() => window.messenger.kept())
+    expect(kept).toContain(server.app.id)
+    expect(kept).not.toMatch(/a plaintext|eyJ/)
+    expect(await tab.evaluate(() => window.messenger.stealKeys())).toEqual(Array(2).fill("InvalidAccessError"))
+    await tab.evaluate(() => window.messenger.close())
+    const ended = await tab.evaluate(() => window.ended)
+    expect(ended?.isWiped).toBe(true)
+    expect(ended?.memoryBytes).toBeGreaterThan(1_000_000)
+    expect(ended?.memoryBytes).toBeLessThan(20_000_000)
+    expect(await tab.evaluate(() => window.messenger.reasonAfterClose())).toBe("CLOSED")
+    await expect.poll(() => tab.workers().length).toBe(0)
+  })
 })

@@ -6,7 +6,7 @@ import { failureOf } from "../../clients/core/errors.ts"
 import { PushKind } from "../../gen/es/signet/messaging/v1/push_service_pb.ts"
 import { pushLimits } from "../../server/kernel/messaging/push.ts"
 import { run } from "../../server/store/postgres/sql.ts"
-import { isLong } from "../support/effort.ts"
+import { isLong, sample } from "../support/effort.ts"
 import { newDevice, type TestDevice } from "../support/messaging/device.ts"
 import { type MessagingServer, startMessagingServer } from "../support/messaging/test-server.ts"
 import { storyStore } from "../support/postgres.ts"
@@ -146,7 +146,7 @@ test.runIf(isLong)("a device that deletes its endpoint and sets another gets no 
   expect(endpoint?.not_before.getTime()).toBeGreaterThanOrEqual(fromMs + pushLimits.everyMs)
 })
 
-test.each([404, 410])("a provider's %i deletes the endpoint", async (status) => {
+test.each(sample(1, [404, 410]))("a provider's %i deletes the endpoint", async (status) => {
   const { ann, ben, room, pushed } = await pair()
   provider.answer({ status })
   await ann.send(room, "gone")

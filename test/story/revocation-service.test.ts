@@ -141,24 +141,28 @@ test("a waiting call or stream ends once its caller's secret was revoked", async
   expect(await Promise.all([ended, refused])).toEqual(Array(2).fill("Unauthenticated CREDENTIAL_REVOKED"))
 })
 
-test("a closing server ends waiting calls", async () => {
-  const other = await startTestServer({ store: storyStore })
-  const token = await postForm(
-    `${other.url}/auth/token`,
-    { grant_type: "client_credentials", audience: "auth", scope: "auth.revocations.read" },
-    basic(await addReader(other)),
-  )
-  const called = createClient(RevocationService, createGrpcTransport({ baseUrl: other.url }))
-  const as = bearer(String(token.body.access_token))
-  const stream = called.watchRevocations({}, as)[Symbol.asyncIterator]()
-  await stream.next()
-  const ended = refusal(stream.next())
-  const waiting = called.listRevocations({ wait: 25 }, as)
-  while ((await called.listRevocations({}, as)).statement === "");
-  await other.close()
-  expect(statementOf((await waiting).statement)).toMatchObject({ head: 0, entries: [] })
-  expect(await ended).toBe("Unavailable UNAVAILABLE")
-}, 7_000)
+test.runIf(isLong)(
+  "a closing server ends waiting calls",
+  async () => {
+    const other = await startTestServer({ store: storyStore })
+    const token = await postForm(
+      `${other.url}/auth/token`,
+      { grant_type: "client_credentials", audience: "auth", scope: "auth.revocations.read" },
+      basic(await addReader(other)),
+    )
+    const called = createClient(RevocationService, createGrpcTransport({ baseUrl: other.url }))
+    const as = bearer(String(token.body.access_token))
+    const stream = called.watchRevocations({}, as)[Symbol.asyncIterator]()
+    await stream.next()
+    const ended = refusal(stream.next())
+    const waiting = called.listRevocations({ wait: 25 }, as)
+    while ((await called.listRevocations({}, as)).statement === "");
+    await other.close()
+    expect(statementOf((await waiting).statement)).toMatchObject({ head: 0, entries: [] })
+    expect(await ended).toBe("Unavailable UNAVAILABLE")
+  },
+  7_000,
+)
 
 test("the readers of one service, and all readers, are limited", () => {
   const readers = createReaders({ ofOne: 2, ofAll: 3 })

@@ -110,7 +110,7 @@ describe("sessions under any history (PGlite)", () => {
       fc.asyncProperty(history, ({ retryWindow, moments }) => follow({ ...limits, retryWindow }, moments)),
       {
         seed,
-        numRuns: effort(8, 500, 5_000),
+        numRuns: effort(3, 500, 5_000),
         interruptAfterTimeLimit: effort(10_000, 25_000, 540_000),
         markInterruptAsFailure: false,
         examples: examples.map((moments) => [{ retryWindow: limits.retryWindow, moments }]),

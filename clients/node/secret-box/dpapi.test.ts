@@ -57,22 +57,25 @@ test.runIf(isLong)("sealed bytes open for their scope alone, also after a restar
   await expect(again.open(scope, "token", sealed)).rejects.toMatchObject({ reason: "SECURE_STORE_CHANGED" })
 })
 
-test("keys and sealed bytes are on no command line, and PowerShell runs without profile, prompt and window", async () => {
-  const box = await boxWith()
-  await box.createKey(scope)
-  await box.seal(scope, "token", bytes("secret"))
-  const calls = readFileSync(join(folder, "calls"), "utf8").trim().split("\n")
-  expect(calls.length).toBeGreaterThan(1)
-  const scripts = new Set<string>()
-  for (const call of calls) {
-    const { args, script, input } = JSON.parse(call)
-    expect(args).toEqual(["-NoLogo", "-NoProfile", "-NonInteractive", "-EncodedCommand"])
-    expect(input).toMatch(/^(un)?protect\n[A-Za-z0-9+/]{43}=\n[A-Za-z0-9+/=]+\n$/)
-    scripts.add(script)
-  }
-  // The same each time: it contains nothing of a call.
-  expect(scripts.size).toBe(1)
-})
+test.runIf(isLong)(
+  "keys and sealed bytes are on no command line, and PowerShell runs without profile, prompt and window",
+  async () => {
+    const box = await boxWith()
+    await box.createKey(scope)
+    await box.seal(scope, "token", bytes("secret"))
+    const calls = readFileSync(join(folder, "calls"), "utf8").trim().split("\n")
+    expect(calls.length).toBeGreaterThan(1)
+    const scripts = new Set<string>()
+    for (const call of calls) {
+      const { args, script, input } = JSON.parse(call)
+      expect(args).toEqual(["-NoLogo", "-NoProfile", "-NonInteractive", "-EncodedCommand"])
+      expect(input).toMatch(/^(un)?protect\n[A-Za-z0-9+/]{43}=\n[A-Za-z0-9+/=]+\n$/)
+      scripts.add(script)
+    }
+    // The same each time: it contains nothing of a call.
+    expect(scripts.size).toBe(1)
+  },
+)
 
 test.runIf(isLong)("a process unwraps a key once, and again after it changed", async () => {
   const box = await boxWith()
