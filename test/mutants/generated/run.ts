@@ -21,9 +21,14 @@ const slowest = Number(values.slowest ?? Number.POSITIVE_INFINITY)
 
 if (values.suites) {
   if (drawn === undefined) throw new Error("--suites needs --draw")
-  for (const { suite, killed, alone } of await compareSuites(drawn, slowest, (line) => console.log(line))) {
+  const scores = await compareSuites(drawn, slowest, (line) => console.log(line))
+  for (const { suite, killed, alone } of scores) {
     console.log(`${suite}: ${killed.size} of ${drawn.length} mutants killed, ${alone.length} by no other suite`)
     for (const name of alone) console.log(`  ${name}`)
+  }
+  for (const { file, line, change } of drawn) {
+    const name = `${file}:${line}  ${change}`
+    if (!scores.some(({ killed }) => killed.has(name))) console.log(`SURVIVES every suite: ${name}`)
   }
   process.exit()
 }
