@@ -35,6 +35,7 @@ import { sweepMessaging } from "../store/postgres/messaging/sweep.ts"
 import { migrate } from "../store/postgres/migrate.ts"
 import { primaryOf } from "../store/postgres/primary.ts"
 import { createLiveness } from "../store/postgres/session/liveness.ts"
+import { analyzeGrown } from "../store/postgres/statistics.ts"
 import { createStore } from "../store/postgres/store.ts"
 import { sweep } from "../store/postgres/sweep.ts"
 import { createRevocationLog } from "../store/postgres/token/revocation-log.ts"
@@ -80,6 +81,8 @@ const random: Random = { bytes: pooledRandomBytes }
 const keyTickMs = 10_000
 const sweepEveryMs = 60_000
 const eraseEveryMs = 60_000
+/** For so long a statement may use a plan that was made for a smaller table. */
+const analyzeEveryMs = 5_000
 /** Maximum delay of the end of a principal's lock. */
 const locksEveryMs = 1_000
 
@@ -193,7 +196,7 @@ function createDeps(
   }
 }
 
-/** Starts periodic work: writes counts of refusals, deletes expired rows, ends locks. */
+/** Starts periodic work: writes counts of refusals, deletes expired rows, analyses tables, ends locks. */
 function startHousekeeping({ siblings, metrics, onFault, onClose }: Start, { db }: Storage, deps: Deps): void {
   onClose(every(sweepEveryMs, () => deps.refusals.flush(), onFault))
   if (siblings?.isFirst === false) return
@@ -202,6 +205,7 @@ function startHousekeeping({ siblings, metrics, onFault, onClose }: Start, { db 
   const sweepConversations = swept("messaging", () => sweepMessaging(db, clock.nowMs()))
   onClose(every(sweepEveryMs, sweepAccounts, onFault))
   onClose(every(sweepEveryMs, sweepConversations, onFault))
+  onClose(every(analyzeEveryMs, () => analyzeGrown(db), onFault))
   onClose(every(eraseEveryMs, () => eraseDue(deps, onFault), onFault))
   onClose(every(locksEveryMs, () => endDueLocks(deps, onFault), onFault))
 }

@@ -38,8 +38,9 @@ describeOnPostgres("an introspection that waits for another call's count", () =>
       await sql`update rate_limit set step_us = step_us`.execute(holder)
       const waiting = ask()
       await vi.waitFor(async () => {
+        // On a slow machine the process no longer knows the client, and asks by another statement.
         const { rows } = await sql`select from pg_stat_activity where wait_event_type = 'Lock'
-          and datname = current_database() and query like 'with same as%'`.execute(db)
+          and datname = current_database() and query like 'with %'`.execute(db)
         expect(rows).toHaveLength(1)
       }, 20_000)
       await end[what](owner, machine).execute(db)

@@ -37,7 +37,7 @@ describeOnPostgres("a client's token that waits for another call's count", () =>
       const waiting = ask()
       await vi.waitFor(async () => {
         const { rows } = await sql`select from pg_stat_activity where wait_event_type = 'Lock'
-          and datname = current_database() and query like 'with same as%'`.execute(db)
+          and datname = current_database() and query like 'with %'`.execute(db)
         expect(rows).toHaveLength(1)
       }, 20_000)
       await change(machine).execute(db)

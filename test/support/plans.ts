@@ -21,7 +21,7 @@ interface Column {
   isUnique: boolean
 }
 
-interface Scan {
+export interface Scan {
   readonly table: string
   readonly index: string | undefined
   /** For messages. */
@@ -106,6 +106,36 @@ export async function wholeScans(db: Database, { text, values }: Statement): Pro
   })
   const scans = plans.flatMap((plan) => scansIn(plan, false))
   return [...new Map(scans.map((scan) => [scan.text, scan])).values()]
+}
+
+/**
+ * The scans of whole tables or indexes by prepared statements, whose plans PostgreSQL keeps: while they are planned, and
+ * after `grow`.
+ */
+export async function keptScans(
+  db: Database,
+  statements: readonly Statement[],
+  grow: () => Promise<void>,
+): Promise<readonly { readonly text: string; readonly first: readonly Scan[]; readonly later: readonly Scan[] }[]> {
+  return db.connection().execute(async (session) => {
+    const scansOf = async ({ values }: Statement, i: number) => {
+      const parameters = values.length > 0 ? `(${values.map(() => "null").join(", ")})` : ""
+      return scansIn(await planOf(session, `explain (format json) execute kept_${i}${parameters}`, []), false)
+    }
+    await sql`set plan_cache_mode = force_generic_plan`.execute(session)
+    try {
+      for (const [i, { text }] of statements.entries()) await sql.raw(`prepare kept_${i} as ${text}`).execute(session)
+      const first: (readonly Scan[])[] = []
+      for (const [i, statement] of statements.entries()) first.push(await scansOf(statement, i))
+      await grow()
+      const later: (readonly Scan[])[] = []
+      for (const [i, statement] of statements.entries()) later.push(await scansOf(statement, i))
+      return statements.map(({ text }, i) => ({ text, first: first[i] ?? [], later: later[i] ?? [] }))
+    } finally {
+      for (const i of statements.keys()) await sql.raw(`deallocate kept_${i}`).execute(session)
+      await sql`reset plan_cache_mode`.execute(session)
+    }
+  })
 }
 
 /** The blocks of tables and indexes that a statement reads or finds in memory. It is executed. */
