@@ -89,6 +89,8 @@ export interface Conversations {
    * Between reading the head and writing, only the database is awaited: `sign` is synchronous. Welcomes that are stored
    * elsewhere are delivered from an outbox at least once, deduplicated by id.
    *
+   * @param seen The conversation for which `decideAppend` accepted this application message. A store may append several
+   * messages at once while their conversations' epochs and directives are unchanged.
    * @throws Refused STORAGE_FULL, UNAVAILABLE: retry with the same key to learn whether it was written.
    */
   append(
@@ -96,6 +98,7 @@ export interface Conversations {
     sign: ReceiptSigner,
     nowMs: number,
     audit: readonly AuditEvent[],
+    seen?: Conversation,
   ): Promise<AppendOutcome>
   /** The commit that ended the epoch; undefined if it was pruned. */
   commitOf(id: ConversationId, epoch: bigint): Promise<Envelope | undefined>

@@ -103,7 +103,7 @@ export const byParameter = (calls: readonly (readonly unknown[])[]): readonly un
   (calls[0] ?? []).map((_, parameter) => calls.map((values) => values[parameter]))
 
 /** The result of each call, in order, from the rows of `answered`. */
-export function answersOf<Call, Row extends CallRow, Answer>(
+export function answersOf<Call, Row extends Pick<CallRow, "call" | "is_busy">, Answer>(
   calls: readonly Call[],
   rows: readonly Row[],
   answer: (row: Row, call: Call) => Answer,

@@ -8,9 +8,11 @@ import { lifetimeMs } from "@signet/kernel/messaging/limits"
 import type { AppendOutcome, Conversations } from "@signet/kernel/messaging/ports"
 import type { Conversation } from "@signet/kernel/messaging/records"
 import type { VerifiedAppend } from "@signet/kernel/messaging/verified"
+import { batched } from "../batches.ts"
 import { at, type Database, run } from "../sql.ts"
 import { type Access, type AuditAppender, appendAudit, isTaken } from "./access.ts"
 import { type AnswerRow, findReplay } from "./answers.ts"
+import { appendAll, isPlain, type SeenAppend } from "./append-several.ts"
 import {
   type ConversationRow,
   conversationColumns,
@@ -41,8 +43,20 @@ from head`
 
 export function appendMessage(access: Access): Conversations["append"] {
   const turns = createTurns()
-  return (append, sign, nowMs, audit) =>
+  const appendAlone = (...[append, sign, nowMs, audit]: Parameters<Conversations["append"]>) =>
     turns(append.conversationId, () => appendInTurn(access, append, sign, nowMs, audit))
+  const appendSeen = batched<SeenAppend, AppendOutcome>({
+    runAll: (calls) => appendAll(access, calls),
+    runAlone: ({ append, nowMs }) => appendAlone(append, noReceipt, nowMs, []),
+  })
+  return (append, sign, nowMs, audit, seen) => {
+    const call = seen && { append, seen, nowMs }
+    return call && audit.length === 0 && isPlain(call) ? appendSeen(call) : appendAlone(append, sign, nowMs, audit)
+  }
+}
+
+const noReceipt: ReceiptSigner = () => {
+  throw new Error("an application message has no receipt")
 }
 
 async function appendInTurn(

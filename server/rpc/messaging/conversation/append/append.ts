@@ -72,7 +72,8 @@ export async function appendMessage(deps: MessagingDeps, context: HandlerContext
   const append: VerifiedAppend = { ...unread, commit: judged?.verified ?? null }
   const event = (facts: ConversationFacts) => conversationEvent(deps, context, conversation, nowMs, facts)
   const audit = judged === null ? [] : eventsOf(conversation, judged, decided, event)
-  const outcome = await deps.store.conversations.append(append, deps.signReceipt, nowMs, audit)
+  const seen = judged === null ? conversation : undefined
+  const outcome = await deps.store.conversations.append(append, deps.signReceipt, nowMs, audit, seen)
   switch (outcome.is) {
     case "replayed":
       return answerShape(outcome.answer)
