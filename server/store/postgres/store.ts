@@ -21,6 +21,7 @@ import { magicLinks } from "./identity/magic-links.ts"
 import { passwordHolds } from "./identity/password-holds.ts"
 import { people } from "./identity/people.ts"
 import { signIns } from "./identity/sign-ins.ts"
+import { takeTogether } from "./limits/count-several.ts"
 import { limitRefusals } from "./limits/limit-refusals.ts"
 import { limitCounts } from "./limits/limits.ts"
 import { clientCalls } from "./machine/client-calls.ts"
@@ -32,7 +33,7 @@ import { refreshCalls } from "./session/refresh-calls.ts"
 import { refreshTokens } from "./session/refresh-tokens.ts"
 import { sessionEndings } from "./session/session-endings.ts"
 import { sessions } from "./session/sessions.ts"
-import type { Database } from "./sql.ts"
+import { type Database, run } from "./sql.ts"
 import { delegations } from "./token/delegations.ts"
 import { pats } from "./token/pats.ts"
 import { assertionUses, revocations } from "./token/revocations.ts"
@@ -58,7 +59,10 @@ export function createStore(db: Database, options: StoreOptions): Store {
   const transactions = { isolationLevel, audit, onRevoked }
   return {
     limits: {
-      take: (...of) => retried(() => limits.take(...of)),
+      take: takeTogether(
+        (text, values) => retried(() => run(db, text, values)),
+        (...of) => retried(() => limits.take(...of)),
+      ),
       giveBack: (...of) => retried(() => limits.giveBack(...of)),
       fail: (...of) => retried(() => limits.fail(...of)),
     },

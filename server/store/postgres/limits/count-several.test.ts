@@ -1,16 +1,20 @@
 import { randomBytes } from "node:crypto"
 import { take } from "@signet/kernel/limits/bucket"
 import type { Counting } from "@signet/kernel/limits/ports"
+import type { Store } from "@signet/kernel/ports"
 import fc from "fast-check"
 import { sql } from "kysely"
 import { afterAll, beforeAll, expect, test, vi } from "vitest"
+import { testAuditLogDeps } from "../../../../test/support/audit-log-deps.ts"
 import {
   describeOnEachStore,
   describeOnPostgres,
   openTestStore,
   type TestStore,
 } from "../../../../test/support/postgres.ts"
+import { openPostgres } from "../open.ts"
 import { run } from "../sql.ts"
+import { createStore } from "../store.ts"
 import { answersOf, type CallRow, countSeveralText, countSeveralValues, firstFurther } from "./count-several.ts"
 import { countedRows, takenOf } from "./limits.ts"
 
@@ -127,6 +131,33 @@ describeOnPostgres("several calls beside another call's lock", () => {
     opened = await openTestStore("postgres")
   })
   afterAll(() => opened.close())
+
+  test.each(["read committed", "serializable"])(
+    "of three times the limit, in three processes and over two buckets, are granted up to the limit (%s)",
+    async (isolation) => {
+      const url = new URL(opened.databaseUrl ?? "")
+      url.searchParams.set("options", `-c default_transaction_isolation=${isolation.replace(" ", "\\ ")}`)
+      const processes = Array.from({ length: 3 }, () => openPostgres(String(url)))
+      const stores = processes.map(({ db }) => createStore(db, { audit: testAuditLogDeps() }))
+      try {
+        const keys = [freshKey(), freshKey()]
+        const wide = { limit: 12, seconds: 3_600 }
+        const answers = await Promise.all(
+          Array.from({ length: 72 }, (_, i) => {
+            const [key, { limits }] = [keys[i % 2], stores[i % 3]] as [Uint8Array, Store]
+            return limits.take([{ key, window: wide }], [], start)
+          }),
+        )
+        for (const parity of [0, 1]) {
+          const granted = answers.filter(({ counted }, i) => i % 2 === parity && counted[0]?.granted === true)
+          expect(granted).toHaveLength(12)
+          expect(new Set(granted.map(({ counted }) => counted[0]?.fullAtMs)).size).toBe(12)
+        }
+      } finally {
+        for (const each of processes) await each.close()
+      }
+    },
+  )
 
   test("are counted without a wait, except the calls of the locked bucket", async () => {
     const [locked, free] = [freshKey(), freshKey()]

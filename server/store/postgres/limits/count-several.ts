@@ -2,9 +2,10 @@
 // all of its buckets hold all calls of the statement, and if none of its locks is active. Every other call must be
 // counted by a statement of its own, which takes nothing from here: this one counts nothing for it.
 import { spanMicros, stepMicros } from "@signet/kernel/limits/bucket"
-import type { Counting } from "@signet/kernel/limits/ports"
+import type { Counting, LimitCounts, Taken } from "@signet/kernel/limits/ports"
+import { batched } from "../batches.ts"
 import { array } from "../sql.ts"
-import { type CountedJson, micros } from "./limits.ts"
+import { type CountedJson, countedRows, micros, takenOf } from "./limits.ts"
 
 /** A granted call, or one with a bucket that another call has locked. */
 export interface CallRow extends CountedJson {
@@ -115,3 +116,23 @@ export function answersOf<Call, Row extends Pick<CallRow, "call" | "is_busy">, A
     return row.is_busy ? "busy" : answer(row, call)
   })
 }
+
+const takeAllText = `with ${countSeveralText(`select place from generate_series(1, $${firstFurther}::integer) as place`)}
+select * from answered`
+
+/**
+ * Returns `take` of these counts, which counts calls that arrive together in one statement. For counts outside of
+ * transactions.
+ */
+export function takeTogether(ask: Ask, alone: LimitCounts["take"]): LimitCounts["take"] {
+  const take = batched<Counting, Taken>({
+    async runAll(countings) {
+      const rows = await ask<CallRow>(takeAllText, [...countSeveralValues(countings), countings.length])
+      return answersOf(countings, rows, (row, counting) => takenOf(counting, countedRows(row)))
+    },
+    runAlone: ({ asks, locks, nowMs }) => alone(asks, locks, nowMs),
+  })
+  return (asks, locks, nowMs) => take({ asks, locks, nowMs })
+}
+
+type Ask = <Row>(text: string, values: readonly unknown[]) => Promise<readonly Row[]>

@@ -3,6 +3,7 @@ import { maxBytes } from "@signet/kernel/messaging/limits"
 import type { AppendAnswer, Conversations, SeenConversation } from "@signet/kernel/messaging/ports"
 import type { Cursor } from "@signet/kernel/messaging/records"
 import { createRosters, type KnownRoster } from "@signet/kernel/messaging/rosters"
+import { findTogether } from "../several.ts"
 import { at, bytes, bytesOrNull } from "../sql.ts"
 import { type Access, placeOf } from "./access.ts"
 import { type AnswerRow, answerOf } from "./answers.ts"
@@ -54,6 +55,7 @@ type SeenRow = ConversationRow & WithRoster & { processed_seq: number | null; pr
 export function conversations(access: Access): Conversations {
   const { ask } = access
   const rosters = createRosters()
+  const findOpened = findTogether<SeenRow & AnsweredColumns>(ask, openText, ["text", "text", "bytea", "bytea"])
   const wholeOf = (row: ConversationRow & WithRoster, known: KnownRoster | undefined) => {
     const receiptHash = bytesOrNull(row.receipt_hash)
     const isKnown = receiptHash !== null && known !== undefined && equalBytes(known.receiptHash, receiptHash)
@@ -75,7 +77,7 @@ export function conversations(access: Access): Conversations {
     async findSeen(id, deviceId, idempotencyKey) {
       const known = rosters.get(id)
       const values = [id, deviceId, idempotencyKey ?? null, known?.receiptHash ?? null]
-      const [row] = await ask<SeenRow & AnsweredColumns>(openText, values)
+      const row = await findOpened(values)
       return row && { conversation: wholeOf(row, known), cursor: cursorOf(row), answered: answeredOf(row) }
     },
 

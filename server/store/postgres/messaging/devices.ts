@@ -5,6 +5,7 @@ import type { DeviceChange, Devices } from "@signet/kernel/messaging/ports"
 import type { MessagingDevice, Place } from "@signet/kernel/messaging/records"
 import { sql } from "kysely"
 import { endWhere } from "../session/session-endings.ts"
+import { findTogether } from "../several.ts"
 import { at, type Database, run } from "../sql.ts"
 import { type Access, appendAudit, placeOf } from "./access.ts"
 import { type DeviceRow, deviceColumns, deviceOf, deviceValues, type ListRow, listOf } from "./device-rows.ts"
@@ -57,9 +58,10 @@ export function devices({ ask, transact }: Access): Devices {
     const [row] = await ask<{ state: PlaceState }>(stateText, placeOf(place))
     if (!isReadable(row?.state ?? "OPEN")) throw placeHeld()
   }
+  const find = findTogether<DeviceRow & { place_state: PlaceState | null }>(ask, findText, ["text"])
   return {
     async find(id, at) {
-      const [row] = await ask<DeviceRow & { place_state: PlaceState | null }>(findText, [id])
+      const row = await find([id])
       if (!isReadable(row?.place_state ?? "OPEN")) throw placeHeld()
       if (row === undefined && at !== undefined) await refuseUnread(at)
       return row && deviceOf(row)

@@ -1,7 +1,8 @@
 import type { Liveness, LivenessFacts, LivenessQuestion } from "@signet/kernel/authz/liveness-ports"
 import type { Identity, Membership, Principal, Session } from "@signet/kernel/records"
 import { type PlaceRow, placeFactsOf, placeText } from "../admin/places.ts"
-import { array, at, type Database, run } from "../sql.ts"
+import { findTogether, severalOf, withParameters } from "../several.ts"
+import { at, type Database, run } from "../sql.ts"
 
 // A reactivated principal may act again; only its earlier tokens are refused, as if each was revoked.
 // A session of another principal or app does not count. An ended membership counts only without another one.
@@ -58,25 +59,13 @@ export interface LivenessRow extends PlaceRow {
   policy_minimum: string | null
 }
 
-/** The statement with other SQL for its parameters. @param sqlOf Returns the SQL of the nth parameter, from 1. */
-const livenessWith = (sqlOf: (n: number) => string): string =>
-  findText.replaceAll(/\$(\d+)/g, (_, number) => sqlOf(Number(number)))
-
 /** The statement with parameters from `$first` on. */
-export const livenessText = (first: number): string => livenessWith((n) => `$${n + first - 1}`)
+export const livenessText = (first: number): string => withParameters(findText, (n) => `$${n + first - 1}`)
 
 const types = [...Array<string>(8).fill("text"), "timestamptz", "timestamptz"]
 
-/**
- * SQL of a table of several questions, `asked_of`, with the place of each from 1, and of the statement for one of them.
- *
- * @param first The number of the first of ten parameters; each is an array with a value for each question.
- */
-export const livenessOfSeveral = (first: number): { readonly questions: string; readonly one: string } => ({
-  questions: `unnest(${types.map((type, i) => array(first + i, type)).join(", ")})
-    with ordinality as asked_of (${types.map((_, i) => `value_${i + 1}`).join(", ")}, place)`,
-  one: livenessWith((n) => `asked_of.value_${n}`),
-})
+/** @param first The number of the first of ten parameters; each is an array with a value for each question. */
+export const livenessOfSeveral = (first: number) => severalOf(findText, types, first)
 
 export const livenessValues = (asked: LivenessQuestion): readonly unknown[] => [
   asked.principalId,
@@ -109,12 +98,8 @@ export function livenessOf(row: LivenessRow | undefined, asked: LivenessQuestion
 
 /** One statement outside of a transaction, so the answer is from one snapshot. */
 export function createLiveness(db: Database): Liveness {
-  return {
-    async find(asked) {
-      const [row] = await run<LivenessRow>(db, findText, livenessValues(asked))
-      return livenessOf(row, asked)
-    },
-  }
+  const find = findTogether<LivenessRow>((text, values) => run(db, text, values), findText, types)
+  return { find: async (asked) => livenessOf(await find(livenessValues(asked)), asked) }
 }
 
 function sessionOf({ session, idle_expires_at, absolute_expires_at }: LivenessRow): LivenessFacts["session"] {
