@@ -1,5 +1,15 @@
 // Reads of an app and its provider clients, each one statement outside of a transaction.
+import type { Counting, Taken } from "@signet/kernel/limits/ports"
 import type { AppCalls, AppConnections } from "@signet/kernel/ports"
+import { batched } from "../batches.ts"
+import {
+  answersOf,
+  byParameter,
+  type CallRow,
+  countSeveralText,
+  countSeveralValues,
+  firstFurther,
+} from "../limits/count-several.ts"
 import {
   type CountedJson,
   countedJsonText,
@@ -12,6 +22,7 @@ import {
 import { retried } from "../retry.ts"
 import { prefixed, rowOf } from "../row-mapping.ts"
 import type { AppTable, ProviderClientTable } from "../schema.ts"
+import { severalOf } from "../several.ts"
 import { type Database, run } from "../sql.ts"
 import { appRows, clientRows } from "./apps.ts"
 
@@ -27,18 +38,46 @@ const findText = `select ${columns} from ${joins(1, "true")}`
 const countAndFindText = `with ${countingText}
 select ${countedJsonText} as counted, ${columns} from ${joins(6, `not ${isRefusedText}`)}`
 
+const types = ["text", "text", "text"]
+const { questions, one } = severalOf(findText, types, firstFurther)
+// Several rows for a call: one for each connection, in the order of the statement for one call.
+const countAndFindAllText = `with ${countSeveralText(`select place from ${questions}`)}
+select answered.call, answered.is_busy, answered.counted, found.*
+from answered join ${questions} on asked_of.place = answered.call
+left join lateral (${one} offset 0) as found on not answered.is_busy`
+
 type Row = Readonly<Record<string, unknown>>
+interface Call {
+  readonly counting: Counting
+  readonly way: Parameters<AppCalls["countAndFind"]>[1]
+}
+
+const valuesOf = ({ appId, provider, platform }: Call["way"]) => [appId, provider, platform]
 
 export function appCalls(db: Database): AppCalls {
-  return {
-    findWithConnections: (...of) => retried(async () => connectionsOf(await run<Row>(db, findText, of))),
-
-    countAndFind: (counting, { appId, provider, platform }) =>
+  const countAndFind = batched<Call, Taken & AppConnections>({
+    runAll: (calls) =>
       retried(async () => {
-        const values = [...countingValues(counting), appId, provider, platform]
-        const rows = await run<Row & CountedJson>(db, countAndFindText, values)
+        const values = [
+          ...countSeveralValues(calls.map(({ counting }) => counting)),
+          ...byParameter(calls.map(({ way }) => valuesOf(way))),
+        ]
+        const rows = await run<Row & CallRow>(db, countAndFindAllText, values)
+        const rowsOf = Map.groupBy(rows, ({ call }) => call)
+        return answersOf(calls, rows, (row, { counting }) => ({
+          ...takenOf(counting, countedRows(row)),
+          ...connectionsOf(rowsOf.get(row.call) ?? []),
+        }))
+      }),
+    runAlone: ({ counting, way }) =>
+      retried(async () => {
+        const rows = await run<Row & CountedJson>(db, countAndFindText, [...countingValues(counting), ...valuesOf(way)])
         return { ...takenOf(counting, countedRows(rows[0])), ...connectionsOf(rows) }
       }),
+  })
+  return {
+    findWithConnections: (...of) => retried(async () => connectionsOf(await run<Row>(db, findText, of))),
+    countAndFind: (counting, way) => countAndFind({ counting, way }),
   }
 }
 

@@ -1,5 +1,7 @@
+import { randomBytes } from "node:crypto"
 import { inspect } from "node:util"
 import { Refused } from "@signet/kernel/errors"
+import type { AppId } from "@signet/kernel/ids"
 import type { Store } from "@signet/kernel/ports"
 import type { Identity } from "@signet/kernel/records"
 import { sql } from "kysely"
@@ -39,6 +41,38 @@ describeOnEachStore("apps, identities and memberships", (kind) => {
     const count = () => store.apps.countAndFind({ asks: [bucket], locks: [], nowMs: 1_000 }, way)
     expect(await count()).toMatchObject({ ...found, counted: [{ granted: true }] })
     expect(await count()).toMatchObject({ app: undefined, connections: [], counted: [{ granted: false }] })
+  })
+
+  test("several calls at once are counted, and each finds its own app and connections", async () => {
+    const [other, suspended] = [
+      { ...app, id: freshId("app") },
+      { ...app, id: freshId("app"), status: "SUSPENDED" as const },
+    ]
+    const connections = ["a", "b"].map((connection) => ({
+      ...providerClient,
+      ...{ id: freshId("pcl"), appId: other.id, connection, clientId: freshId("pcl") },
+    }))
+    await store.transaction(async (tx) => {
+      await tx.apps.putApp(other)
+      await tx.apps.putApp(suspended)
+      for (const one of connections) await tx.apps.putProviderClient(one)
+    })
+    const bucketOf = (limit: number) => ({ key: randomBytes(32), window: { limit, seconds: 60 } })
+    const [network, full] = [bucketOf(5), bucketOf(1)]
+    for (const bucket of [network, full]) await store.limits.take([bucket], [], 1_000)
+    const find = (appId: AppId, bucket = network) => {
+      const counting = { asks: [bucket], locks: [], nowMs: 1_000 }
+      return store.apps.countAndFind(counting, { appId, provider: "IDP_A", platform: "WEB" })
+    }
+    const calls = [find(other.id), find(app.id), find(freshId("app")), find(suspended.id), find(app.id, full)]
+    expect(await Promise.all(calls)).toMatchObject([
+      { app: other, connections, counted: [{ granted: true }] },
+      { app, connections: [providerClient], counted: [{ granted: true }] },
+      { app: undefined, connections: [], counted: [{ granted: true }] },
+      { app: suspended, connections: [], counted: [{ granted: true }] },
+      { app: undefined, connections: [], counted: [{ granted: false }] },
+    ])
+    expect((await find(app.id)).counted).toMatchObject([{ granted: false }])
   })
 
   test("an unknown record is not found", async () => {
