@@ -12,9 +12,10 @@ import { sceneOf } from "../conformance/scene.ts"
 import { testSeals } from "../support/audit-log-deps.ts"
 import { type Clients, clientsOver, protocols } from "../support/clients.ts"
 import { effort, isLong } from "../support/effort.ts"
+import { accountTables, grow, messagingTables } from "../support/growth.ts"
 import { addMachine, assertion, basic, postForm } from "../support/machines.ts"
 import { type MessagingServer, startMessagingServer } from "../support/messaging/test-server.ts"
-import { blocksOf, type Growth, grow, keptScans, type Scan, wholeScans } from "../support/plans.ts"
+import { blocksOf, keptScans, type Scan, wholeScans } from "../support/plans.ts"
 import { describeOnPostgres } from "../support/postgres.ts"
 import { recorded, type Statement } from "../support/statements.ts"
 
@@ -23,48 +24,7 @@ vi.setConfig({ testTimeout: effort(60_000, 300_000, 3_600_000), hookTimeout: eff
 /** Rows per table, one after the other. */
 const sizes = effort([2_000], [10_000, 30_000], [10_000, 100_000, 1_000_000])
 
-const grown: readonly Growth[] = [
-  { table: "identity" },
-  { table: "principal" },
-  { table: "provider_account" },
-  { table: "membership" },
-  { table: "session" },
-  { table: "refresh_token", set: { previous_token_id: "null" } },
-  { table: "id_token_use" },
-  { table: "service_account" },
-  { table: "service_secret" },
-  { table: "client_assertion_use" },
-  { table: "rate_limit" },
-  {
-    table: "revocation",
-    set: { kind: "'TOKEN'", key: "'key' || g", app_id: "''", min_version: "null", seq: "g + 100", is_pending: "false" },
-  },
-  {
-    table: "audit_event",
-    set: {
-      occurred_at: "sample.occurred_at - g * interval '1 second'",
-      kind: "case g % 1900 when 0 then 'grant.created' when 1 then 'grant.revoked' else 'token.issued' end",
-      actor_principal_id: "'prn_' || lpad(g::text, 26, '0')",
-      subject_principal_id: "'prn_' || lpad((g + 1)::text, 26, '0')",
-      target_type: "'grant'",
-      target_id: "'target' || g",
-    },
-  },
-  { table: "audit_link" },
-  { table: "audit_data_key" },
-  { table: "messaging_device" },
-  { table: "messaging_device_key" },
-  { table: "device_list", set: { version: "sample.version" } },
-  { table: "proof_nonce" },
-  { table: "key_package" },
-  { table: "key_package_init_key" },
-  { table: "claim" },
-  { table: "conversation", set: { direct_key: "null", kind: "'GROUP'" } },
-  { table: "conversation_leaf", set: { leaf: "g" } },
-  { table: "conversation_log", set: { conversation_id: "sample.conversation_id" } },
-  { table: "device_cursor" },
-]
-
+const grown = [...accountTables, ...messagingTables]
 const tables = new Set(grown.map(({ table }) => table))
 /** An index of rows that wait for a periodic task, which reads and empties it. */
 const queues = new Set(["revocation_pending"])

@@ -15,78 +15,11 @@ interface Node {
   readonly Plans?: readonly Node[]
 }
 
-interface Column {
-  name: string
-  type: string
-  isUnique: boolean
-}
-
 export interface Scan {
   readonly table: string
   readonly index: string | undefined
   /** For messages. */
   readonly text: string
-}
-
-/** Rows that look like the table's only one, apart from their ids and keys. */
-export interface Growth {
-  readonly table: string
-  /** SQL by column, for columns that take another value than the sample row's; `g` is the number of the row. */
-  readonly set?: Readonly<Record<string, string>>
-}
-
-/** The numbers of the rows to add: above `from`, up to `to`. */
-interface Size {
-  readonly from: number
-  readonly to: number
-}
-
-/**
- * Adds rows. A value that names a record differs from row to row, and is the same in all tables for the same number.
- * Foreign keys are not checked.
- */
-export async function grow(db: Database, size: Size, growths: readonly Growth[]): Promise<void> {
-  await db.connection().execute(async (session) => {
-    await sql`set session_replication_role = replica`.execute(session)
-    for (const { table, set = {} } of growths) {
-      const columns = await columnsOf(session, table)
-      const values = columns.map((column) => set[column.name] ?? varied(column))
-      const text = `insert into ${table} (${columns.map(({ name }) => name).join(", ")})
-        select ${values.join(", ")} from (select * from ${table} limit 1) as sample, generate_series(${size.from + 1}, ${size.to}) as g
-        on conflict do nothing`
-      const { numAffectedRows } = await sql
-        .raw(text)
-        .execute(session)
-        .catch((error: unknown) => Promise.reject(new Error(`${table} cannot grow`, { cause: error })))
-      if (Number(numAffectedRows) < (size.to - size.from) / 2)
-        throw new Error(`${table} grew by ${numAffectedRows} rows only`)
-    }
-    await sql`set session_replication_role = origin`.execute(session)
-  })
-}
-
-async function columnsOf(db: Database, table: string): Promise<readonly Column[]> {
-  const { rows } = await sql<Column>`
-    select attname as name, format_type(atttypid, atttypmod) as type, exists (
-      select from pg_index where indrelid = attrelid and indisunique and attnum = any(indkey)) as "isUnique"
-    from pg_attribute where attrelid = ${table}::regclass and attnum > 0 and not attisdropped order by attnum`.execute(
-    db,
-  )
-  return rows
-}
-
-/** Ids of places stay, because all rows are of one app and tenant, and so do states. */
-function varied({ name, type, isUnique }: Column): string {
-  const value = `sample.${name}`
-  const number = "lpad(g::text, 26, '0')"
-  if (type === "text") {
-    const other = isUnique ? `${value} || g` : value
-    return `case when ${value} ~ '^((app|ten|ctx)_|[A-Z_]+$)' then ${value}
-      when ${value} ~ '^[a-z]{3}_[0-9a-hjkmnp-tv-z]{26}$' then left(${value}, 4) || ${number} else ${other} end`
-  }
-  if (type === "bytea" && isUnique) return "sha256(g::text::bytea)"
-  if (type === "bigint" && isUnique) return `${value} + g`
-  return value
 }
 
 /** Scans of whole tables or indexes in a statement's plans, for its values and for any values. */

@@ -1,0 +1,116 @@
+// Rows for measurements of large tables.
+import { sql } from "kysely"
+import type { Database } from "../../server/store/postgres/sql.ts"
+
+interface Column {
+  name: string
+  type: string
+  isUnique: boolean
+}
+
+/** Rows that look like the table's only one, apart from their ids and keys. */
+export interface Growth {
+  readonly table: string
+  /** SQL by column, for columns that take another value than the sample row's; `g` is the number of the row. */
+  readonly set?: Readonly<Record<string, string>>
+}
+
+/** The numbers of the rows to add: above `from`, up to `to`. */
+interface Size {
+  readonly from: number
+  readonly to: number
+}
+
+/**
+ * Adds rows. A value that names a record differs from row to row, and is the same in all tables for the same number.
+ * Foreign keys are not checked.
+ */
+export async function grow(db: Database, size: Size, growths: readonly Growth[]): Promise<void> {
+  await db.connection().execute(async (session) => {
+    await sql`set session_replication_role = replica`.execute(session)
+    for (const { table, set = {} } of growths) {
+      const columns = await columnsOf(session, table)
+      const values = columns.map((column) => set[column.name] ?? varied(column))
+      const text = `insert into ${table} (${columns.map(({ name }) => name).join(", ")})
+        select ${values.join(", ")} from (select * from ${table} limit 1) as sample, generate_series(${size.from + 1}, ${size.to}) as g
+        on conflict do nothing`
+      const { numAffectedRows } = await sql
+        .raw(text)
+        .execute(session)
+        .catch((error: unknown) => Promise.reject(new Error(`${table} cannot grow`, { cause: error })))
+      if (Number(numAffectedRows) < (size.to - size.from) / 2)
+        throw new Error(`${table} grew by ${numAffectedRows} rows only`)
+    }
+    await sql`set session_replication_role = origin`.execute(session)
+  })
+}
+
+async function columnsOf(db: Database, table: string): Promise<readonly Column[]> {
+  const { rows } = await sql<Column>`
+    select attname as name, format_type(atttypid, atttypmod) as type, exists (
+      select from pg_index where indrelid = attrelid and indisunique and attnum = any(indkey)) as "isUnique"
+    from pg_attribute where attrelid = ${table}::regclass and attnum > 0 and not attisdropped order by attnum`.execute(
+    db,
+  )
+  return rows
+}
+
+/** Ids of places stay, because all rows are of one app and tenant, and so do states. */
+function varied({ name, type, isUnique }: Column): string {
+  const value = `sample.${name}`
+  const number = "lpad(g::text, 26, '0')"
+  if (type === "text") {
+    const other = isUnique ? `${value} || g` : value
+    return `case when ${value} ~ '^((app|ten|ctx)_|[A-Z_]+$)' then ${value}
+      when ${value} ~ '^[a-z]{3}_[0-9a-hjkmnp-tv-z]{26}$' then left(${value}, 4) || ${number} else ${other} end`
+  }
+  if (type === "bytea" && isUnique) return "sha256(g::text::bytea)"
+  if (type === "bigint" && isUnique) return `${value} + g`
+  return value
+}
+
+/** The tables of identities, sessions, tokens, clients, limits and audit. */
+export const accountTables: readonly Growth[] = [
+  { table: "identity" },
+  { table: "principal" },
+  { table: "provider_account" },
+  { table: "membership" },
+  { table: "session" },
+  { table: "refresh_token", set: { previous_token_id: "null" } },
+  { table: "id_token_use" },
+  { table: "service_account" },
+  { table: "service_secret" },
+  { table: "client_assertion_use" },
+  { table: "rate_limit" },
+  {
+    table: "revocation",
+    set: { kind: "'TOKEN'", key: "'key' || g", app_id: "''", min_version: "null", seq: "g + 100", is_pending: "false" },
+  },
+  {
+    table: "audit_event",
+    set: {
+      occurred_at: "sample.occurred_at - g * interval '1 second'",
+      kind: "case g % 1900 when 0 then 'grant.created' when 1 then 'grant.revoked' else 'token.issued' end",
+      actor_principal_id: "'prn_' || lpad(g::text, 26, '0')",
+      subject_principal_id: "'prn_' || lpad((g + 1)::text, 26, '0')",
+      target_type: "'grant'",
+      target_id: "'target' || g",
+    },
+  },
+  { table: "audit_link" },
+  { table: "audit_data_key" },
+]
+
+export const messagingTables: readonly Growth[] = [
+  { table: "messaging_device" },
+  { table: "messaging_device_key" },
+  { table: "device_list", set: { version: "sample.version" } },
+  { table: "proof_nonce" },
+  { table: "key_package" },
+  { table: "key_package_init_key" },
+  { table: "claim" },
+  { table: "conversation", set: { direct_key: "null", kind: "'GROUP'" } },
+  { table: "conversation_leaf", set: { leaf: "g" } },
+  { table: "conversation_log", set: { conversation_id: "sample.conversation_id" } },
+  { table: "device_cursor" },
+]
