@@ -256,7 +256,7 @@ test.runIf(isLong)("of two resets at the same time one is used, and all is deliv
   }
 })
 
-test.runIf(isLong && !isAtEdge)("messages wait for a peer whose key packages have all expired", async () => {
+test.runIf(isLong && !isAtEdge)("messages wait for a peer whose key packages have all expired", waiting, async () => {
   const [first, second] = [await newcomer("ada c"), await newcomer("bob c")]
   const { id } = await first.messenger.createDirectConversation(second.person.userId)
   await syncAll(second)
