@@ -27,6 +27,8 @@ export default defineConfig({
     isolate: false,
     // One more than cores: some tests wait for a database, a program or a time limit.
     maxWorkers: availableParallelism() + 1,
+    // Tests that are marked as concurrent wait for a minute of the Worker's time.
+    maxConcurrency: 12,
     sequence: { sequencer: SlowestFirst },
     globalSetup: ["test/support/postgres-setup.ts"],
     // For the programs that tests start: compiling takes half of their start.

@@ -5,23 +5,23 @@ import { ErrorInfoSchema } from "@signet/proto/google/rpc/error_details"
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
 import type { TimelineEntry } from "../../clients/core/messaging/events.ts"
 import { openContext } from "../../clients/core/messaging/open.ts"
+import { type Deployment, startDeployment } from "../support/edge-server.ts"
 import { isLong } from "../support/effort.ts"
 import { copyOf } from "../support/messaging/copied-store.ts"
 import { type LyingTransport, lyingTransport } from "../support/messaging/lying-transport.ts"
 import { type Messengers, messengersOn, type OpenedMessenger, textsIn } from "../support/messaging/messengers.ts"
 import { movedClock } from "../support/messaging/moved-clock.ts"
-import { type MessagingServer, startMessagingServer } from "../support/messaging/test-server.ts"
 import { describeStory } from "../support/postgres.ts"
 
 const utf8 = (text: string) => new TextEncoder().encode(text)
 
 describeStory("an own message", (kind) => {
-  let server: MessagingServer
+  let server: Deployment
   let messengers: Messengers
   let ben: OpenedMessenger
-  const { clock, pass } = movedClock(() => server)
+  const { clock, pass } = movedClock(() => server.inProcess)
   beforeAll(async () => {
-    server = await startMessagingServer({ store: kind })
+    server = await startDeployment({ store: kind })
     messengers = messengersOn(server, { keyPackages: 4 })
     ben = await messengers.newcomer("ben", { clock })
   })

@@ -6,20 +6,24 @@ import { ErrorInfoSchema } from "@signet/proto/google/rpc/error_details"
 import { afterAll, beforeAll, expect, test } from "vitest"
 import { failureOf } from "../../clients/core/errors.ts"
 import type { TimelineEntry } from "../../clients/core/messaging/events.ts"
+import { type Deployment, startDeployment } from "../support/edge-server.ts"
 import { isLong } from "../support/effort.ts"
 import { lyingTransport } from "../support/messaging/lying-transport.ts"
 import { type Messengers, messengersOn, type OpenedMessenger, textsIn } from "../support/messaging/messengers.ts"
 import { movedClock } from "../support/messaging/moved-clock.ts"
-import { type MessagingServer, startMessagingServer } from "../support/messaging/test-server.ts"
 import { watchedTransport } from "../support/messaging/watched-transport.ts"
 import { storyStore } from "../support/postgres.ts"
 
-let server: MessagingServer
+const isAtEdge = process.env.SIGNET_MESSAGING === "edge"
+/** The Worker's time cannot be moved: the tests wait for a minute or two, side by side. */
+const waiting = { concurrent: isAtEdge, timeout: isAtEdge ? 400_000 : 180_000 }
+
+let server: Deployment
 let messengers: Messengers
-const { clock, pass } = movedClock(() => server)
+const { clock, pass } = movedClock(() => server.inProcess)
 
 beforeAll(async () => {
-  server = await startMessagingServer({ store: storyStore })
+  server = await startDeployment({ store: storyStore })
   messengers = messengersOn(server, { keyPackages: 3 })
 })
 afterAll(async () => {
@@ -59,6 +63,7 @@ async function bothReplaced(
 
 test.runIf(isLong)(
   "two people who have both replaced their devices write to each other without a revocation",
+  waiting,
   async () => {
     const { ada, bob, id, lost } = await bothReplaced("b")
     const { id: same, status } = await ada.messenger.createDirectConversation(bob.person.userId)
@@ -83,6 +88,7 @@ test.runIf(isLong)(
 
 test.runIf(isLong)(
   "messages between two resets, the second of which voids the welcomes of the first, are shown as a gap",
+  waiting,
   async () => {
     const { ada, bob, id, lost } = await bothReplaced("twice")
     await ada.messenger.createDirectConversation(bob.person.userId)
@@ -111,6 +117,7 @@ test.runIf(isLong)(
 
 test.runIf(isLong)(
   "a device that has never joined resets the conversation with a later sync, without a message",
+  waiting,
   async () => {
     const [first, second] = [await newcomer("ada never"), await newcomer("bob never")]
     const { id } = await first.messenger.createDirectConversation(second.person.userId)
@@ -126,35 +133,39 @@ test.runIf(isLong)(
 test.runIf(isLong).each([
   ["because another device was first", "NOT_MEMBER", "waiting"],
   ["for another reason", "INVALID_FIELD", "INVALID_FIELD"],
-])("a reset that the service refuses %s keeps the queued message for the next one", async (_, reason, outcome) => {
-  const [first, second] = [await newcomer(`ada ${reason}`), await newcomer(`bob ${reason}`)]
-  const { id } = await first.messenger.createDirectConversation(second.person.userId)
-  await syncAll(second)
-  await pass()
-  const transport = watchedTransport(messengers.transport)
-  const ada = await messengers.open(await first.person.again(), { clock, transport })
-  await ada.messenger.sync()
-  transport.before = async ({ method }) => {
-    if (method !== "AppendMessage") return
-    transport.before = undefined
-    throw new ConnectError("refused", Code.FailedPrecondition, undefined, [
-      { desc: ErrorInfoSchema, value: { reason, domain: "signet" } },
-    ])
-  }
-  const asked = ada.messenger.createDirectConversation(second.person.userId)
-  expect(
-    await asked.then(
-      ({ status }) => status,
-      (error: unknown) => failureOf(error)?.reason,
-    ),
-  ).toBe(outcome)
-  expect(transport.before).toBeUndefined()
-  expect(await statusOf(ada, id)).toBe("waiting")
-  await ada.messenger.send(id, utf8("hello"))
-  await syncAll(ada, second)
-  expect(await statusOf(ada, id)).toBe("active")
-  expect(await textsIn(second, id)).toEqual(["hello"])
-})
+])(
+  "a reset that the service refuses %s keeps the queued message for the next one",
+  waiting,
+  async (_, reason, outcome) => {
+    const [first, second] = [await newcomer(`ada ${reason}`), await newcomer(`bob ${reason}`)]
+    const { id } = await first.messenger.createDirectConversation(second.person.userId)
+    await syncAll(second)
+    await pass()
+    const transport = watchedTransport(messengers.transport)
+    const ada = await messengers.open(await first.person.again(), { clock, transport })
+    await ada.messenger.sync()
+    transport.before = async ({ method }) => {
+      if (method !== "AppendMessage") return
+      transport.before = undefined
+      throw new ConnectError("refused", Code.FailedPrecondition, undefined, [
+        { desc: ErrorInfoSchema, value: { reason, domain: "signet" } },
+      ])
+    }
+    const asked = ada.messenger.createDirectConversation(second.person.userId)
+    expect(
+      await asked.then(
+        ({ status }) => status,
+        (error: unknown) => failureOf(error)?.reason,
+      ),
+    ).toBe(outcome)
+    expect(transport.before).toBeUndefined()
+    expect(await statusOf(ada, id)).toBe("waiting")
+    await ada.messenger.send(id, utf8("hello"))
+    await syncAll(ada, second)
+    expect(await statusOf(ada, id)).toBe("active")
+    expect(await textsIn(second, id)).toEqual(["hello"])
+  },
+)
 
 /** A device that was offline finds a reset in the log and joins by its welcome. The new group has no message yet. */
 async function awayAndBack(
@@ -181,7 +192,7 @@ async function readOn({ messenger }: OpenedMessenger, id: string, read: Timeline
 const newDevicesIn = (entries: readonly TimelineEntry[]) =>
   entries.flatMap((entry) => (entry.is === "newKeys" ? entry.devices.map(({ deviceId }) => deviceId) : [])).sort()
 
-test.runIf(isLong)("an app that reads page by page misses nothing after a reset", async () => {
+test.runIf(isLong)("an app that reads page by page misses nothing after a reset", waiting, async () => {
   const { ada, bob, id, away } = await awayAndBack("pages")
   const read: TimelineEntry[] = []
   await readOn(away, id, read)
@@ -195,7 +206,7 @@ test.runIf(isLong)("an app that reads page by page misses nothing after a reset"
   expect(newDevicesIn(read)).toEqual([ada.messenger.deviceId, bob.messenger.deviceId].sort())
 })
 
-test.runIf(isLong)("each of two tabs warns once of a reset's new keys", async () => {
+test.runIf(isLong)("each of two tabs warns once of a reset's new keys", waiting, async () => {
   const { ada, bob, id, lost } = await bothReplaced("tabs")
   const [here] = lost
   if (here === undefined) throw new Error("nobody")
@@ -215,7 +226,7 @@ test.runIf(isLong)("each of two tabs warns once of a reset's new keys", async ()
   for (const entries of heard) expect(entries).toEqual(["reset", "newKeys", "message"])
 })
 
-test.runIf(isLong)("a device joins a reset right after a reset, and gets the warnings of both", async () => {
+test.runIf(isLong)("a device joins a reset right after a reset, and gets the warnings of both", waiting, async () => {
   const { ada, bob, id, away } = await awayAndBack("at once")
   const failures: unknown[] = []
   away.messenger.subscribe((event) => event.is === "failed" && failures.push(event.error))
@@ -231,7 +242,7 @@ test.runIf(isLong)("a device joins a reset right after a reset, and gets the war
   expect(newDevicesIn(await away.messenger.timeline(id))).toEqual(devices.sort())
 })
 
-test.runIf(isLong)("of two resets at the same time one is used, and all is delivered once", async () => {
+test.runIf(isLong)("of two resets at the same time one is used, and all is delivered once", waiting, async () => {
   const { ada, bob, id } = await bothReplaced("e")
   await Promise.all([
     ada.messenger.createDirectConversation(bob.person.userId),
@@ -245,7 +256,7 @@ test.runIf(isLong)("of two resets at the same time one is used, and all is deliv
   }
 })
 
-test.runIf(isLong)("messages wait for a peer whose key packages have all expired", async () => {
+test.runIf(isLong && !isAtEdge)("messages wait for a peer whose key packages have all expired", waiting, async () => {
   const [first, second] = [await newcomer("ada c"), await newcomer("bob c")]
   const { id } = await first.messenger.createDirectConversation(second.person.userId)
   await syncAll(second)
@@ -288,7 +299,7 @@ test
   .each<[string, (device: Pick<OpenedMessenger, "messenger">, id: string, peerUserId: string) => unknown]>([
     ["a message that it sends", ({ messenger }, id) => messenger.send(id, utf8("next"))],
     ["the app's request", ({ messenger }, _, peerUserId) => messenger.createDirectConversation(peerUserId)],
-  ])("a device reads the log to its end before the reset that follows %s", async (name, want) => {
+  ])("a device reads the log to its end before the reset that follows %s", waiting, async (name, want) => {
   const { ada, bob, id } = await unreadAndUnanswered(name)
   await want(bob, id, ada.person.userId)
   await expect.poll(() => statusOf(bob, id)).toBe("active")

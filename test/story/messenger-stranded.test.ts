@@ -1,33 +1,25 @@
 // Direct conversations whose members are online, and cannot continue: the members replace the group by themselves.
-import { randomBytes } from "node:crypto"
-import { CompiledQuery } from "kysely"
 import { afterAll, beforeAll, expect, test, vi } from "vitest"
-import { closed, opened } from "../../clients/core/messaging/engine/state.ts"
-import { startEdgeServer } from "../support/edge-server.ts"
+import { type Deployment, startDeployment } from "../support/edge-server.ts"
 import { isLong } from "../support/effort.ts"
+import { commitBadly } from "../support/messaging/bad-commit.ts"
 import { copyOf } from "../support/messaging/copied-store.ts"
 import { newDevice, type TestDevice } from "../support/messaging/device.ts"
-import {
-  type Messengers,
-  messengersOn,
-  type OpenedMessenger,
-  systemClock,
-  textsIn,
-} from "../support/messaging/messengers.ts"
+import { loseNewest } from "../support/messaging/lost-end.ts"
+import { type Messengers, messengersOn, type OpenedMessenger, textsIn } from "../support/messaging/messengers.ts"
 import { movedClock } from "../support/messaging/moved-clock.ts"
 import type { Room } from "../support/messaging/room.ts"
-import { type MessagingServer, startMessagingServer } from "../support/messaging/test-server.ts"
 import { storyStore } from "../support/postgres.ts"
 
 // Four messengers and two other devices, with three key packages each.
 vi.setConfig({ testTimeout: 180_000 })
 
-let server: MessagingServer
+let server: Deployment
 let messengers: Messengers
-const { clock, pass } = movedClock(() => server)
+const { clock, pass } = movedClock(() => server.inProcess)
 
 beforeAll(async () => {
-  server = await startMessagingServer({ store: storyStore })
+  server = await startDeployment({ store: storyStore })
   messengers = messengersOn(server, { keyPackages: 3 })
 })
 afterAll(async () => {
@@ -66,14 +58,6 @@ async function badDeviceOf(of: OpenedMessenger, id: string, peer: OpenedMessenge
   await syncAll(of, peer)
   const room = (await bad.join()).find((one) => one.id === id)
   return [bad, room ?? expect.fail("not added")]
-}
-
-/** Another commit than the members can follow: its secrets are not those of the group. The service cannot see that. */
-async function commitBadly(device: TestDevice, room: Room): Promise<void> {
-  const inside = opened(room.state)
-  const epochSecrets = { ...inside.epochSecrets, init: new Uint8Array(randomBytes(32)) }
-  room.state = closed({ ...inside, epochSecrets })
-  await device.append(await device.stageUpdate(room))
 }
 
 /** Two users whose devices cannot process the last commit of `bad`, a device of the second one. */
@@ -119,13 +103,8 @@ test.runIf(isLong)(
   },
 )
 
-/** Both users restore an older copy of a device. @param at The clock of their service. */
-async function restoreCopies(
-  first: OpenedMessenger,
-  second: OpenedMessenger,
-  of: Messengers,
-  at = systemClock,
-): Promise<void> {
+test.runIf(isLong)("a conversation continues after both users have restored an older copy of a device", async () => {
+  const [first, second] = [await newcomer("ada old"), await newcomer("bob old")]
   const { id } = await first.messenger.createDirectConversation(second.person.userId)
   await syncAll(second, first)
   const copies = await Promise.all([first, second].map(({ store }) => copyOf(store)))
@@ -136,42 +115,14 @@ async function restoreCopies(
   await first.messenger.close()
   await second.messenger.close()
   const [ada, bob] = await Promise.all(
-    [first, second].map(({ person, box }, i) => of.open(person, { clock: at, box, store: copies[i] ?? expect.fail() })),
+    [first, second].map(({ person, box }, i) =>
+      messengers.open(person, { clock, box, store: copies[i] ?? expect.fail() }),
+    ),
   )
   if (ada === undefined || bob === undefined) throw new Error("nobody")
   await syncAll(ada, bob)
   await expectContinued(id, ada, bob)
-}
-
-test.runIf(isLong)("a conversation continues after both users have restored an older copy of a device", async () => {
-  await restoreCopies(await newcomer("ada old"), await newcomer("bob old"), messengers, clock)
 })
-
-test.runIf(isLong)(
-  "a conversation continues after both users have restored an older copy of a device (the edge)",
-  async () => {
-    const edge = await startEdgeServer({ store: storyStore })
-    const ofEdge = messengersOn(edge, { keyPackages: 3 })
-    try {
-      const [ada, bob] = [await ofEdge.newcomer("ada"), await ofEdge.newcomer("bob")]
-      await restoreCopies(ada, bob, ofEdge)
-    } finally {
-      await ofEdge.close()
-      await edge.close()
-    }
-  },
-)
-
-/** The service forgets the newest envelopes of a conversation. */
-async function lose(id: string, count: number): Promise<void> {
-  for (const text of [
-    "delete from conversation_log where conversation_id = $1 and seq > (select head_seq - $2 from conversation where id = $1)",
-    "update device_cursor set processed_seq = (select head_seq - $2 from conversation where id = $1) where conversation_id = $1",
-    "update conversation set head_seq = head_seq - $2 where id = $1",
-  ]) {
-    await server.store.db.executeQuery(CompiledQuery.raw(text, [id, count]))
-  }
-}
 
 /** Removes the stored envelopes, as if they were too old: the device cannot return them to the service. */
 async function forget({ store }: OpenedMessenger, id: string): Promise<void> {
@@ -189,7 +140,7 @@ test.runIf(isLong)(
     await syncAll(bob, ada)
     for (const text of ["one", "two", "three"]) await ada.messenger.send(id, utf8(text))
     await syncAll(bob, ada)
-    await lose(id, 2)
+    await loseNewest(server, id, 2)
     for (const one of [ada, bob]) await forget(one, id)
     await syncAll(ada, bob)
     await expectContinued(id, ada, bob)

@@ -22,6 +22,10 @@ export interface Deployment
   extends Pick<MessagingServer, "app" | "issuerRootKey" | "login" | "messagingUrl" | "person" | "transport" | "url"> {
   /** Audience of the messaging tokens. */
   readonly audience: string
+  /** The server, unless messaging runs in the Worker: tests move its time and change its database. */
+  readonly inProcess?: MessagingServer
+  /** Only with the Worker: stops it, runs work on the folder of its data, and starts it again. */
+  readonly atRest?: (work: (folder: string) => void) => Promise<void>
   close(): Promise<void>
 }
 
@@ -32,8 +36,7 @@ export interface EdgeServer extends Deployment {
   readonly transferUrl: string | undefined
   /** Kills workerd and starts another one at the same URL with the stored data. */
   crash(): Promise<void>
-  /** As `crash`, and runs work on the folder of the stored data in between. */
-  atRest(work: (folder: string) => void): Promise<void>
+  readonly atRest: (work: (folder: string) => void) => Promise<void>
 }
 
 interface DeploymentOptions extends Pick<TestServerOptions, "settings"> {
@@ -49,7 +52,8 @@ interface DeploymentOptions extends Pick<TestServerOptions, "settings"> {
 /** Starts messaging in the auth service itself or, with SIGNET_MESSAGING=edge, in the Worker beside it. */
 export async function startDeployment(options: DeploymentOptions): Promise<Deployment> {
   if (process.env.SIGNET_MESSAGING === "edge") return startEdgeServer(options)
-  return { ...(await startMessagingServer(options)), audience: "auth" }
+  const inProcess = await startMessagingServer(options)
+  return { ...inProcess, audience: "auth", inProcess }
 }
 
 const audience = "messaging"

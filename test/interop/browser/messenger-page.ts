@@ -55,11 +55,24 @@ interface MessengerPage {
   deviceId(): Promise<string>
   userId(): Promise<string>
   sync(): Promise<void>
+  /** Follows the service's hints from now on. */
+  follow(): Promise<void>
   createGroup(userIds: string[]): Promise<string>
+  createDirect(userId: string): Promise<string>
   /** How many conversations are listed. */
   list(): Promise<number>
   /** What was sent to its end. */
   send(conversationId: string, texts: string[]): Promise<number>
+  /** Encrypts and stores a message, which the next send or sync sends. */
+  queue(conversationId: string, text: string): Promise<void>
+  /** The reason for which a message is rejected, or "none". */
+  reasonOfSend(conversationId: string, text: string): Promise<string>
+  leave(conversationId: string): Promise<void>
+  status(conversationId: string): Promise<string | undefined>
+  /** The kinds of the stored entries, in order. */
+  kinds(conversationId: string): Promise<string[]>
+  /** What events have reported of own messages, in order. */
+  fates(conversationId: string): ("delivered" | "unsent")[]
   /** Milliseconds of each message, one after the other. */
   timeOf(what: "encryptMessage" | "send", conversationId: string, count: number): Promise<number>
   /** What is stored. */
@@ -122,6 +135,7 @@ let opened: Messenger | undefined
 let workerOptions: (() => Promise<PushWorkerOptions>) | undefined
 const peeked: (string[] | string)[] = []
 const heard: { conversationId: string; text: string }[] = []
+const fates: { conversationId: string; fate: "delivered" | "unsent" }[] = []
 const messenger = () => opened ?? Promise.reject(new Error("not opened"))
 const text = (bytes: Uint8Array) => new TextDecoder().decode(bytes)
 
@@ -150,8 +164,10 @@ window.messenger = {
       const core = settings.core === undefined ? {} : { core: settings.core }
       opened = await createMessenger({ messaging, session, ...store, ...transport, ...core })
       opened.subscribe((event) => {
+        if (event.is === "unsent") fates.push({ conversationId: event.conversationId, fate: "unsent" })
         if (event.is !== "entry") return
         const { conversationId, entry } = event
+        if (entry.is === "message" && entry.outboxId !== undefined) fates.push({ conversationId, fate: "delivered" })
         if (entry.is === "message") heard.push({ conversationId, text: text(entry.plaintext) })
         if (entry.is === "unreadable") heard.push({ conversationId, text: entry.reason })
       })
@@ -177,13 +193,25 @@ window.messenger = {
   userId: async () => (await workerOptions?.())?.userId ?? "",
   deviceId: async () => (await messenger()).deviceId,
   sync: async () => (await messenger()).sync(),
+  follow: async () => void (await messenger()).run(new AbortController().signal),
   createGroup: async (userIds) => (await (await messenger()).createGroupConversation(userIds)).id,
+  createDirect: async (userId) => (await (await messenger()).createDirectConversation(userId)).id,
   list: async () => (await (await messenger()).conversations()).length,
   async send(conversationId, texts) {
     const one = await messenger()
     const sent = await Promise.all(texts.map((each) => one.send(conversationId, new TextEncoder().encode(each))))
     return new Set(sent.map(({ seq }) => seq)).size
   },
+  async queue(conversationId, text) {
+    await (await messenger()).encryptMessage(conversationId, new TextEncoder().encode(text))
+  },
+  reasonOfSend: async (conversationId, text) =>
+    reasonOf((await messenger()).send(conversationId, new TextEncoder().encode(text))),
+  leave: async (conversationId) => void (await (await messenger()).leave(conversationId)),
+  status: async (conversationId) => (await (await messenger()).conversation(conversationId))?.status,
+  kinds: async (conversationId) =>
+    (await (await messenger()).timeline(conversationId, { limit: 1_000 })).map(({ is }) => is),
+  fates: (conversationId) => fates.filter((one) => one.conversationId === conversationId).map(({ fate }) => fate),
   async timeOf(what, conversationId, count) {
     const one = await messenger()
     const plaintext = new TextEncoder().encode("as long as most messages are")

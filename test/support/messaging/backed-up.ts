@@ -2,7 +2,7 @@
 import { cpSync, mkdtempSync, rmSync } from "node:fs"
 import { join } from "node:path"
 import { run } from "../../../server/store/postgres/sql.ts"
-import { startEdgeServer } from "../edge-server.ts"
+import { type Deployment, type EdgeServer, startEdgeServer } from "../edge-server.ts"
 import { fastTmpdir } from "../fast-tmpdir.ts"
 import { storyStore, type TestStore } from "../postgres.ts"
 import type { Serving } from "./messengers.ts"
@@ -30,8 +30,9 @@ export function inDatabaseOf(server: MessagingServer): BackedUp {
 }
 
 /** The Worker, whose objects are restored together. */
-const onWorker = async (): Promise<BackedUp> => {
-  const server = await startEdgeServer({ store: storyStore })
+const onWorker = async (): Promise<BackedUp> => onWorkerOf(await startEdgeServer({ store: storyStore }))
+
+function onWorkerOf(server: Pick<EdgeServer, "atRest" | "close"> & Serving): BackedUp {
   const copy = mkdtempSync(join(fastTmpdir(), "signet-backup-"))
   return {
     server,
@@ -46,6 +47,14 @@ const onWorker = async (): Promise<BackedUp> => {
       rmSync(copy, { recursive: true, force: true })
     },
   }
+}
+
+/** The deployment's service, whichever it is. */
+export function backedUpOf(server: Deployment): BackedUp {
+  if (server.inProcess !== undefined) return inDatabaseOf(server.inProcess)
+  const { atRest } = server
+  if (atRest === undefined) throw new Error("the service's data cannot be restored")
+  return onWorkerOf({ ...server, atRest })
 }
 
 export const backedUp: Readonly<Record<string, () => Promise<BackedUp>>> = {
