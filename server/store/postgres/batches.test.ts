@@ -120,3 +120,17 @@ test("a statement that hangs holds up later calls for a quarter of a second at m
   batches[2]?.end()
   await Promise.all(next)
 })
+
+test("a call that is busy in a slow statement is answered, also if no other call arrives", async () => {
+  let runs = 0
+  const { run } = controlled({
+    runAll: async (calls) => {
+      runs++
+      if (runs > 1) return calls.map((of) => ({ of, by: "all" as const }))
+      await pause(300)
+      return calls.map(() => "busy" as const)
+    },
+  })
+  expect(await run(1)).toEqual({ of: 1, by: "all" })
+  expect(runs).toBe(2)
+})

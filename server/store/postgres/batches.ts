@@ -71,9 +71,10 @@ export function batched<Call, Answer extends object>({
     if (!isRunning) return
     let hasEnded = false
     const end = () => {
-      if (!hasEnded) start()
-      hasEnded = true
       clearTimeout(slow)
+      // After a slow statement, a busy call of it may wait while no later statement runs.
+      if (!hasEnded || !isRunning) start()
+      hasEnded = true
     }
     const slow = setTimeout(end, slowMs)
     void settle(batch).then(end)
