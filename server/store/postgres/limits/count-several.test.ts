@@ -12,9 +12,9 @@ import {
   openTestStore,
   type TestStore,
 } from "../../../../test/support/postgres.ts"
-import { openPostgres } from "../open.ts"
 import { run } from "../sql.ts"
 import { createStore } from "../store.ts"
+import { inThreeProcesses } from "../testing/calls.ts"
 import { answersOf, type CallRow, countSeveralText, countSeveralValues, firstFurther } from "./count-several.ts"
 import { countedRows, takenOf } from "./limits.ts"
 
@@ -135,11 +135,8 @@ describeOnPostgres("several calls beside another call's lock", () => {
   test.each(["read committed", "serializable"])(
     "of three times the limit, in three processes and over two buckets, are granted up to the limit (%s)",
     async (isolation) => {
-      const url = new URL(opened.databaseUrl ?? "")
-      url.searchParams.set("options", `-c default_transaction_isolation=${isolation.replace(" ", "\\ ")}`)
-      const processes = Array.from({ length: 3 }, () => openPostgres(String(url)))
-      const stores = processes.map(({ db }) => createStore(db, { audit: testAuditLogDeps() }))
-      try {
+      await inThreeProcesses(opened.databaseUrl, isolation, async (databases) => {
+        const stores = databases.map((db) => createStore(db, { audit: testAuditLogDeps() }))
         const keys = [freshKey(), freshKey()]
         const wide = { limit: 12, seconds: 3_600 }
         const answers = await Promise.all(
@@ -153,9 +150,7 @@ describeOnPostgres("several calls beside another call's lock", () => {
           expect(granted).toHaveLength(12)
           expect(new Set(granted.map(({ counted }) => counted[0]?.fullAtMs)).size).toBe(12)
         }
-      } finally {
-        for (const each of processes) await each.close()
-      }
+      })
     },
   )
 

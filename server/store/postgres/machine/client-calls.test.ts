@@ -14,6 +14,7 @@ import {
   openTestStore,
   type TestStore,
 } from "../../../../test/support/postgres.ts"
+import { freshAsk, nothing, nowMs, plainEvent } from "../testing/calls.ts"
 import { newSecret, putService } from "../testing/machines.ts"
 import { app, freshId, putApp } from "../testing/people.ts"
 import { clientText, clientValues } from "./client-facts.ts"
@@ -35,10 +36,7 @@ const nodesOf = (node: PlanNode | undefined): readonly string[] =>
         ...(node.Plans ?? []).flatMap(nodesOf),
       ]
 
-const nowMs = 1_700_000_000_000
 const day = 86_400_000
-const nothing = { asks: [], locks: [], nowMs }
-const freshAsk = (limit: number): Ask => ({ key: randomBytes(32), window: { limit, seconds: 60 } })
 const noCredential: Omit<LivenessQuestion, "principalId"> = {
   actorId: null,
   sessionId: null,
@@ -52,25 +50,11 @@ const noCredential: Omit<LivenessQuestion, "principalId"> = {
 }
 const policy = { failures: 1, seconds: 60, lockSeconds: 60, mostLockSeconds: 60 }
 
+/** An event with an address, which needs its principal's key. */
 function eventOf(change: Partial<AuditEvent> = {}): AuditEvent {
-  const principalId = freshId("prn")
-  return {
-    id: freshId("aud"),
-    occurredAtMs: nowMs,
-    kind: "token.issued",
-    outcome: "SUCCESS",
-    reason: null,
-    appId: app.id,
-    tenantId: null,
-    contextId: null,
-    actorPrincipalId: principalId,
-    subjectPrincipalId: principalId,
-    subjectIdentityId: null,
-    sessionId: null,
-    target: { type: "token", id: "t" },
-    request: { id: "r", route: "R/M", ipTruncated: "192.0.2.0/24" },
-    ...change,
-  }
+  const id = freshId("prn")
+  const request = { id: "r", route: "R/M", ipTruncated: "192.0.2.0/24" }
+  return plainEvent({ actorPrincipalId: id, subjectPrincipalId: id, request, ...change })
 }
 
 describeOnEachStore("a client's call", (kind) => {

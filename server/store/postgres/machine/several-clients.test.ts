@@ -1,4 +1,3 @@
-import { randomBytes } from "node:crypto"
 import type { AuditEvent } from "@signet/kernel/audit/event"
 import type { Ask } from "@signet/kernel/limits/ports"
 import type { Store } from "@signet/kernel/ports"
@@ -11,33 +10,10 @@ import {
   openTestStore,
   type TestStore,
 } from "../../../../test/support/postgres.ts"
-import { openPostgres } from "../open.ts"
 import { createStore } from "../store.ts"
+import { freshAsk, inThreeProcesses, nothing, nowMs, plainEvent } from "../testing/calls.ts"
 import { putService } from "../testing/machines.ts"
-import { app, freshId, putApp } from "../testing/people.ts"
-
-const nowMs = 1_700_000_000_000
-const nothing = { asks: [], locks: [], nowMs }
-const freshAsk = (limit: number): Ask => ({ key: randomBytes(32), window: { limit, seconds: 60 } })
-
-/** An event without personal data, which needs no key. */
-const eventOf = (change: Partial<AuditEvent> = {}): AuditEvent => ({
-  id: freshId("aud"),
-  occurredAtMs: nowMs,
-  kind: "token.issued",
-  outcome: "SUCCESS",
-  reason: null,
-  appId: app.id,
-  tenantId: null,
-  contextId: null,
-  actorPrincipalId: null,
-  subjectPrincipalId: null,
-  subjectIdentityId: null,
-  sessionId: null,
-  target: { type: "token", id: "t" },
-  request: { id: "r", route: "R/M", ipTruncated: null },
-  ...change,
-})
+import { app, putApp } from "../testing/people.ts"
 
 async function knownClient(store: Store) {
   const { account, principal } = await putService(store)
@@ -61,10 +37,10 @@ describeOnEachStore("calls of several clients at once", (kind) => {
   test("are granted, except those of a changed, a refused and a failing call", async () => {
     const [one, two, changed] = [await knownClient(store), await knownClient(store), await knownClient(store)]
     await store.transaction((tx) => tx.serviceAccounts.setStatus(changed.account.id, "DISABLED", nowMs))
-    const [stored, full] = [eventOf(), freshAsk(1)]
+    const [stored, full] = [plainEvent(), freshAsk(1)]
     await store.clients.countAndAppend(nothing, stored)
     await store.limits.take([full], [], nowMs)
-    const events = Array.from({ length: 4 }, () => eventOf())
+    const events = Array.from({ length: 4 }, () => plainEvent())
     const [a, b, c, d] = events as [AuditEvent, AuditEvent, AuditEvent, AuditEvent]
     const bucket = freshAsk(5)
     const answers = await Promise.allSettled([
@@ -132,15 +108,12 @@ describeOnPostgres("calls of several clients at once", () => {
   test.each(["read committed", "serializable"])(
     "of three times the limit, in three processes, are granted and recorded exactly up to the limit (%s)",
     async (isolation) => {
-      const { store, databaseUrl = "" } = opened
-      const url = new URL(databaseUrl)
-      url.searchParams.set("options", `-c default_transaction_isolation=${isolation.replace(" ", "\\ ")}`)
-      const processes = Array.from({ length: 3 }, () => openPostgres(String(url)))
-      const stores = processes.map(({ db }) => createStore(db, { audit: testAuditLogDeps() }))
-      try {
+      const { store, databaseUrl } = opened
+      await inThreeProcesses(databaseUrl, isolation, async (databases) => {
+        const stores = databases.map((db) => createStore(db, { audit: testAuditLogDeps() }))
         const clients = [await knownClient(store), await knownClient(store), await knownClient(store)]
         const asks = [freshAsk(20)]
-        const events = Array.from({ length: 60 }, () => eventOf())
+        const events = Array.from({ length: 60 }, () => plainEvent())
         const answers = await Promise.all(
           events.map((event, i) => {
             const [process, client] = [stores[i % 3], clients[i % 2]]
@@ -152,9 +125,7 @@ describeOnPostgres("calls of several clients at once", () => {
         expect(granted).toHaveLength(20)
         expect(new Set(answers.map(({ is }) => is))).toEqual(new Set(["appended", "refused"]))
         expect(await storedOf(store, events)).toEqual(new Set(granted))
-      } finally {
-        for (const each of processes) await each.close()
-      }
+      })
     },
   )
 
@@ -164,7 +135,7 @@ describeOnPostgres("calls of several clients at once", () => {
     const [locked, free] = [freshAsk(5), freshAsk(5)]
     await store.limits.take([locked], [], nowMs)
     const grant = (client: typeof one, ask: Ask) =>
-      store.clients.countAndAppendOf({ ...nothing, asks: [ask] }, client.asked, eventOf())
+      store.clients.countAndAppendOf({ ...nothing, asks: [ask] }, client.asked, plainEvent())
     let hasEnded = false
     const waiting = await db.transaction().execute(async (holder) => {
       await sql`update rate_limit set step_us = step_us where key = ${locked.key}`.execute(holder)

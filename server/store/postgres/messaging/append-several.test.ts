@@ -11,7 +11,7 @@ import {
   type TestStore,
 } from "../../../../test/support/postgres.ts"
 import { recorded } from "../../../../test/support/statements.ts"
-import { openPostgres } from "../open.ts"
+import { inThreeProcesses } from "../testing/calls.ts"
 import { createMessagingStore } from "./store.ts"
 import { newCommit, newMessage, nowMs, putGroup, putUser, random, signReceipt } from "./testing/world.ts"
 
@@ -150,12 +150,9 @@ describeOnPostgres("messages of several calls at once", () => {
   test.each(["read committed", "serializable"])(
     "keep each log dense in three processes, beside commits (%s)",
     async (isolation) => {
-      const { messaging, databaseUrl = "" } = opened
-      const url = new URL(databaseUrl)
-      url.searchParams.set("options", `-c default_transaction_isolation=${isolation.replace(" ", "\\ ")}`)
-      const processes = times(3, () => openPostgres(String(url)))
-      const stores = processes.map(({ db }) => createMessagingStore(db, { audit: testAuditLogDeps() }))
-      try {
+      const { messaging, databaseUrl } = opened
+      await inThreeProcesses(databaseUrl, isolation, async (databases) => {
+        const stores = databases.map((db) => createMessagingStore(db, { audit: testAuditLogDeps() }))
         const rooms = [await newGroup(messaging), await newGroup(messaging)]
         const calls = times(60, (i) => {
           const { group, device } = rooms[i % 2] ?? expect.unreachable()
@@ -181,9 +178,7 @@ describeOnPostgres("messages of several calls at once", () => {
         expect(rest).toEqual(rest.map(() => expect.objectContaining({ is: "refused", decision: { is: "stale" } })))
         expect((await messaging.conversations.find(rooms[0]?.group.id ?? expect.unreachable()))?.epoch).toBe(1n)
         expect((await messaging.conversations.find(rooms[1]?.group.id ?? expect.unreachable()))?.epoch).toBe(2n)
-      } finally {
-        for (const each of processes) await each.close()
-      }
+      })
     },
   )
 

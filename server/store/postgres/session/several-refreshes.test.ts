@@ -1,5 +1,4 @@
 import { randomBytes } from "node:crypto"
-import type { AuditEvent } from "@signet/kernel/audit/event"
 import type { Ask } from "@signet/kernel/limits/ports"
 import type { RefreshRotation, Store } from "@signet/kernel/ports"
 import type { RefreshToken, Session } from "@signet/kernel/records"
@@ -11,10 +10,9 @@ import {
   openTestStore,
   type TestStore,
 } from "../../../../test/support/postgres.ts"
+import { freshAsk, nowMs, plainEvent } from "../testing/calls.ts"
 import { freshId, putApp, putSession } from "../testing/people.ts"
 
-const nowMs = 1_700_000_000_000
-const freshAsk = (limit = 5): Ask => ({ key: randomBytes(32), window: { limit, seconds: 60 } })
 const countingOf = (ask: Ask) => ({ asks: [ask], locks: [], nowMs })
 
 const rotationOf = (session: Session, token: RefreshToken): RefreshRotation => ({
@@ -33,22 +31,8 @@ const rotationOf = (session: Session, token: RefreshToken): RefreshRotation => (
 })
 
 /** An event without personal data, which needs no key. */
-const eventOf = (session: Session): AuditEvent => ({
-  id: freshId("aud"),
-  occurredAtMs: nowMs,
-  kind: "session.refreshed",
-  outcome: "SUCCESS",
-  reason: null,
-  appId: session.appId,
-  tenantId: null,
-  contextId: null,
-  actorPrincipalId: null,
-  subjectPrincipalId: null,
-  subjectIdentityId: null,
-  sessionId: session.id,
-  target: null,
-  request: { id: "r", route: "R/M", ipTruncated: null },
-})
+const eventOf = ({ id, appId }: Session) =>
+  plainEvent({ kind: "session.refreshed", appId, sessionId: id, target: null })
 
 /** A session with the versions that a refresh reads. */
 async function putReady(store: Store) {
