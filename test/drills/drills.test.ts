@@ -166,28 +166,33 @@ describe.skipIf(skipped !== "")(`migrations of a large table${skipped && ` (skip
   }, 600_000)
 })
 
-// Each restarts servers several times, or installs the release before, which takes minutes.
-const isNight = effort(false, false, true)
-const withoutPrevious = isNight && !(await hasPreviousRelease()) ? "its commit is not in this clone" : ""
-const title = `an upgrade from the release before${withoutPrevious && ` (skipped: ${withoutPrevious})`}`
-if (isNight) {
-  describe.skipIf(noPostgres !== undefined)("a rotation of the sealing key and the pepper", () => {
+/** Servers start under these writers several times, on a machine that runs other tests. */
+const restartWriters = effort(0, 2, 8)
+
+describe.skipIf(skipped !== "")(
+  `a rotation of the sealing key and the pepper${skipped && ` (skipped: ${skipped})`}`,
+  () => {
     test("fails no call and loses no write, and the audit verifies", async () => {
-      const figures = await rotation(writes)
+      const figures = await rotation(effort(0, 20, 5_000), restartWriters)
       console.log(figures)
       expect(figures).toMatchObject({ failures: {}, lost: 0, extra: 0, auditIsWhole: true })
       expect(figures?.refusal).toContain("retired")
     }, 600_000)
-  })
+  },
+)
 
-  describe.skipIf(withoutPrevious !== "")(title, () => {
+const withoutPrevious = skipped || ((await hasPreviousRelease()) ? "" : "its commit is not in this clone")
+describe.skipIf(withoutPrevious !== "")(
+  `an upgrade from the release before${withoutPrevious && ` (skipped: ${withoutPrevious})`}`,
+  () => {
     test("fails no call and loses no write, can be undone, and is finished by a command", async () => {
-      const figures = await upgrade(writes)
+      const each = effort(0, 20, 5_000)
+      const figures = await upgrade(each, restartWriters)
       console.log(figures)
       expect(figures).toMatchObject({ failedCalls: 0, lost: 0, extra: 0 })
-      expect(figures?.acknowledged).toBeGreaterThanOrEqual(5 * writes)
+      expect(figures?.acknowledged).toBeGreaterThanOrEqual(5 * each)
       expect(figures?.migrated).toBeGreaterThan(0)
       expect(figures?.finished).toEqual(["0020_audit_address_and_auth_time", "0023_directive_leases"])
     }, 1_800_000)
-  })
-}
+  },
+)
