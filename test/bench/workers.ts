@@ -75,7 +75,7 @@ export async function run({ workers, rounds, seconds }: typeof sizes.usual): Pro
 }
 
 const wide = { limit: 1_000_000 }
-const settings = (databaseUrl: string) => ({
+export const settings = (databaseUrl: string) => ({
   ...{ SIGNET_PROFILE: "production", DATABASE_URL: databaseUrl, SIGNET_ISSUER: "https://auth.example" },
   SIGNET_SEALING_KEY: Buffer.alloc(32, 2).toString("base64"),
   SIGNET_PEPPERS: `1:${Buffer.alloc(32, 1).toString("base64")}`,
@@ -90,7 +90,7 @@ interface Client {
 }
 
 /** The owner of the audience, which may introspect, and a client for each caller. */
-async function addClients(
+export async function addClients(
   databaseUrl: string,
 ): Promise<{ readonly owner: Client; readonly others: readonly Client[] }> {
   const config = parseConfig({ ...settings(databaseUrl), SIGNET_WORKERS: "1" })

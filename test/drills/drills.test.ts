@@ -16,16 +16,27 @@ import { hasBaseBackup, restoreToMoment } from "./restore.ts"
 import { rotation } from "./rotation.ts"
 import { noSmallDisk } from "./small-disk.ts"
 import { storm } from "./storm.ts"
+import type { StreamFigures } from "./streams.ts"
 import { upgrade } from "./upgrade.ts"
 
 const writes = effort(50, 150, 5_000)
 const skipped = isLong ? (noPostgres ?? "") : "npm run test:long runs them"
 
+/** A guard's feed and a messenger resumed by themselves, without a gap and without a repetition. */
+function expectResumed(streams: StreamFigures | undefined): void {
+  expect(streams).toMatchObject({ missing: 0, repeated: 0 })
+  expect(streams?.revoked).toBeGreaterThan(0)
+  expect(streams?.sent).toBeGreaterThan(0)
+  expect(streams?.subscriptions).toBeGreaterThan(0)
+  expect(streams?.feedProblems).toBeGreaterThan(0)
+}
+
 describe.skipIf(skipped !== "")(`a database that fails over${skipped && ` (skipped: ${skipped})`}`, () => {
-  test("loses no acknowledged write, repeats none, and serves within ten seconds of the promotion", async () => {
+  test("loses no acknowledged write, repeats none, resumes streams, and serves within ten seconds", async () => {
     const figures = await failover(writes)
     console.log(figures)
     expect(figures).toMatchObject({ lost: 0, extra: 0 })
+    expectResumed(figures?.streams)
     expect(figures?.acknowledgedAfter).toBeGreaterThanOrEqual(writes)
     expect(figures?.failedCalls).toBeGreaterThan(0)
     expect(figures?.recoveredMs).toBeLessThan(10_000)
@@ -72,6 +83,7 @@ describe.skipIf(withoutHaproxy !== "")(`HAProxy${withoutHaproxy && ` (skipped: $
     const figures = await failover(writes, "haproxy")
     console.log(figures)
     expect(figures).toMatchObject({ lost: 0, extra: 0 })
+    expectResumed(figures?.streams)
     expect(figures?.failedCalls).toBeGreaterThan(0)
     expect(figures?.recoveredMs).toBeLessThan(10_000)
   }, 300_000)
@@ -154,28 +166,33 @@ describe.skipIf(skipped !== "")(`migrations of a large table${skipped && ` (skip
   }, 600_000)
 })
 
-// Each restarts servers several times, or installs the release before, which takes minutes.
-const isNight = effort(false, false, true)
-const withoutPrevious = isNight && !(await hasPreviousRelease()) ? "its commit is not in this clone" : ""
-const title = `an upgrade from the release before${withoutPrevious && ` (skipped: ${withoutPrevious})`}`
-if (isNight) {
-  describe.skipIf(noPostgres !== undefined)("a rotation of the sealing key and the pepper", () => {
+/** Servers start under these writers several times, on a machine that runs other tests. */
+const restartWriters = effort(0, 2, 8)
+
+describe.skipIf(skipped !== "")(
+  `a rotation of the sealing key and the pepper${skipped && ` (skipped: ${skipped})`}`,
+  () => {
     test("fails no call and loses no write, and the audit verifies", async () => {
-      const figures = await rotation(writes)
+      const figures = await rotation(effort(0, 20, 5_000), restartWriters)
       console.log(figures)
       expect(figures).toMatchObject({ failures: {}, lost: 0, extra: 0, auditIsWhole: true })
       expect(figures?.refusal).toContain("retired")
     }, 600_000)
-  })
+  },
+)
 
-  describe.skipIf(withoutPrevious !== "")(title, () => {
+const withoutPrevious = skipped || ((await hasPreviousRelease()) ? "" : "its commit is not in this clone")
+describe.skipIf(withoutPrevious !== "")(
+  `an upgrade from the release before${withoutPrevious && ` (skipped: ${withoutPrevious})`}`,
+  () => {
     test("fails no call and loses no write, can be undone, and is finished by a command", async () => {
-      const figures = await upgrade(writes)
+      const each = effort(0, 20, 5_000)
+      const figures = await upgrade(each, restartWriters)
       console.log(figures)
       expect(figures).toMatchObject({ failedCalls: 0, lost: 0, extra: 0 })
-      expect(figures?.acknowledged).toBeGreaterThanOrEqual(5 * writes)
+      expect(figures?.acknowledged).toBeGreaterThanOrEqual(5 * each)
       expect(figures?.migrated).toBeGreaterThan(0)
       expect(figures?.finished).toEqual(["0020_audit_address_and_auth_time", "0023_directive_leases"])
     }, 1_800_000)
-  })
-}
+  },
+)

@@ -1,8 +1,13 @@
-// The primary of PostgreSQL is killed under eight writers, and its synchronous standby is promoted.
+// The primary of PostgreSQL is killed under eight writers and open streams, and its synchronous standby is promoted.
+import { mkdtempSync, rmSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
 import { openPostgres } from "../../server/store/postgres/open.ts"
+import { freePort } from "../support/free-port.ts"
 import { startProgram } from "../support/program.ts"
 import { hasHaproxy, startHaproxy } from "./haproxy.ts"
 import { startPostgresPair } from "./postgres-pair.ts"
+import { openStreams, type StreamFigures } from "./streams.ts"
 import { compareWithDatabase, startWriters } from "./writers.ts"
 
 interface Figures {
@@ -15,6 +20,7 @@ interface Figures {
   readonly recoveredMs: number
   /** From the kill to the first acknowledged write. */
   readonly unavailableMs: number
+  readonly streams: StreamFigures
 }
 
 export const settings = (databaseUrl: string): Readonly<Record<string, string>> => {
@@ -35,16 +41,19 @@ export async function failover(writes: number, through?: "haproxy"): Promise<Fig
   if (pair === undefined) return undefined
   const [one, two] = pair.ports
   const proxy = through && (await startHaproxy([`127.0.0.1:${one}`, `127.0.0.1:${two}`]))
+  const folder = mkdtempSync(join(tmpdir(), "signet-failover-"))
   try {
-    const program = await startProgram(settings(proxy?.url ?? pair.url))
+    const more = { PORT: String(await freePort()), SIGNET_DATA: folder }
+    const program = await startProgram({ ...settings(proxy?.url ?? pair.url), ...more })
+    const streams = await openStreams(program)
     try {
       const writers = await startWriters(program.url, 8)
       await writers.more(writes)
       pair.killPrimary()
       const killedAt = performance.now()
       const acknowledgedBefore = writers.acknowledged()
-      // As a controller that needs a second to see the loss.
-      await new Promise((resolve) => setTimeout(resolve, 1_000))
+      // As a controller that needs three seconds to see the loss. Each reader asks within two seconds.
+      await new Promise((resolve) => setTimeout(resolve, 3_000))
       await pair.promote()
       const promotedAt = performance.now()
       await writers.more(1)
@@ -53,6 +62,7 @@ export async function failover(writes: number, through?: "haproxy"): Promise<Fig
       await writers.stop()
       const { db, close } = openPostgres(pair.url, { maxConnections: 1 })
       const compared = await compareWithDatabase(db, writers)
+      const ofStreams = await streams.finish(db)
       await close()
       return {
         acknowledgedBefore,
@@ -61,12 +71,15 @@ export async function failover(writes: number, through?: "haproxy"): Promise<Fig
         ...compared,
         recoveredMs: Math.round(firstAt - promotedAt),
         unavailableMs: Math.round(firstAt - killedAt),
+        streams: ofStreams,
       }
     } finally {
+      await streams.close()
       await program.end("SIGTERM")
     }
   } finally {
     await proxy?.stop()
     await pair.stop()
+    rmSync(folder, { recursive: true, force: true })
   }
 }

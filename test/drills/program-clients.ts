@@ -22,12 +22,15 @@ export function messengersOf({ url, output }: RunningProgram): Messengers {
   return messengersOn(serving as unknown as Serving, { keyPackages: 4 })
 }
 
-const main = join(import.meta.dirname, "../../server/node/admin/main.ts")
+const root = join(import.meta.dirname, "../..")
+const main = join(root, "server/node/admin/main.ts")
+/** As for a server: it halves the time of a command. */
+const NODE_COMPILE_CACHE = join(root, "node_modules/.cache/signet/compiled")
 
 /** Runs `admin …` with the server's settings. Rejects if its exit code is not 0. @returns Its JSON. */
 export async function administer(settings: Readonly<Record<string, string>>, ...command: string[]): Promise<unknown> {
   const { PATH = "", HOME = "" } = process.env
-  const env = { PATH, HOME, ...settings }
+  const env = { PATH, HOME, NODE_COMPILE_CACHE, ...settings }
   const { stdout } = await promisify(execFile)(process.execPath, [main, ...command, "--json"], { env })
   return JSON.parse(stdout)
 }

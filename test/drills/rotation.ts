@@ -25,9 +25,10 @@ const key = (fill: number) => Buffer.alloc(32, fill).toString("base64")
 
 /**
  * @param writes Acknowledged after each step.
+ * @param writerCount Fewer writers leave more processor time to servers that start.
  * @returns Undefined if there is no PostgreSQL.
  */
-export async function rotation(writes: number): Promise<RotationFigures | undefined> {
+export async function rotation(writes: number, writerCount = 8): Promise<RotationFigures | undefined> {
   const postgres = await startPostgres()
   if (postgres === undefined) return undefined
   const port = await freePort()
@@ -45,7 +46,7 @@ export async function rotation(writes: number): Promise<RotationFigures | undefi
   try {
     const [old, next, pepper] = [key(7), key(8), key(9)]
     const first = await start({})
-    const writers = await startWriters(first.program.url, 8)
+    const writers = await startWriters(first.program.url, writerCount)
     await writers.more(writes)
     const roll = async (change: Readonly<Record<string, string>>) => {
       const { program, environment, stopBefore } = await start(change)

@@ -1,14 +1,13 @@
 // A rolling upgrade from the release before, under eight writers: the new server migrates the database while the old one
 // serves, takes over, and is rolled back and forth once before the upgrade is finished.
-import { execFile } from "node:child_process"
 import { join } from "node:path"
-import { promisify } from "node:util"
 import { openPostgres } from "../../server/store/postgres/open.ts"
 import { freePort } from "../support/free-port.ts"
 import { startPostgres } from "../support/postgres-server.ts"
 import { type RunningProgram, startProgram } from "../support/program.ts"
 import { settings } from "./failover.ts"
 import { previousRelease } from "./previous-release.ts"
+import { administer } from "./program-clients.ts"
 import { compareWithDatabase, startWriters } from "./writers.ts"
 
 interface UpgradeFigures {
@@ -27,12 +26,14 @@ const here = join(import.meta.dirname, "../..")
 
 /**
  * @param writes Acknowledged in each of the five phases.
+ * @param writerCount Fewer writers leave more processor time to servers that start.
  * @returns Undefined if there is no PostgreSQL.
  */
-export async function upgrade(writes: number): Promise<UpgradeFigures | undefined> {
+export async function upgrade(writes: number, writerCount = 8): Promise<UpgradeFigures | undefined> {
   const postgres = await startPostgres()
   if (postgres === undefined) return undefined
-  const before = await previousRelease()
+  const release = await previousRelease()
+  const before = release.folder
   const environment = settings(postgres.url)
   const running = new Set<RunningProgram>()
   const start = async (folder: string) => {
@@ -50,7 +51,7 @@ export async function upgrade(writes: number): Promise<UpgradeFigures | undefine
   try {
     const old = await startProgram({ ...environment, SIGNET_ISSUER: issuer, PORT: String(first) }, main(before))
     running.add(old)
-    const writers = await startWriters(old.url, 8)
+    const writers = await startWriters(old.url, writerCount)
     await writers.more(writes)
     const next = await start(here)
     const migrated = /"migrations":\[([^\]]*)\]/.exec(next.output())?.[1]?.split(",").length ?? 0
@@ -64,9 +65,9 @@ export async function upgrade(writes: number): Promise<UpgradeFigures | undefine
     writers.moveTo(again.url)
     await writers.more(writes)
     writers.moveTo(next.url)
-    await writers.more(8)
+    await writers.more(writerCount)
     await stop(again)
-    const finished = await finish(environment)
+    const { applied: finished } = (await administer(environment, "migrate", "--finish")) as { applied: string[] }
     await writers.more(writes)
     await writers.stop()
     const { db, close } = openPostgres(postgres.url, { maxConnections: 1 })
@@ -77,12 +78,6 @@ export async function upgrade(writes: number): Promise<UpgradeFigures | undefine
   } finally {
     await Promise.all([...running].map(stop))
     await postgres.stop()
+    release.remove()
   }
-}
-
-async function finish(environment: Readonly<Record<string, string>>): Promise<readonly string[]> {
-  const command = [join(here, "server/node/admin/main.ts"), "migrate", "--finish", "--json"]
-  const { PATH = "", HOME = "" } = process.env
-  const { stdout } = await promisify(execFile)(process.execPath, command, { env: { PATH, HOME, ...environment } })
-  return (JSON.parse(stdout) as { applied: readonly string[] }).applied
 }

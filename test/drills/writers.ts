@@ -9,6 +9,7 @@ import { type Clients, clientsOver, protocols } from "../support/clients.ts"
 
 export interface SignedIn {
   readonly sessionId: string
+  readonly accessToken: string
   readonly refreshToken: string
 }
 
@@ -62,8 +63,21 @@ async function signInOnce(url: string, index: number): Promise<SignedIn> {
   const asked = await fetch(`${url}/dev/idp-a/login-request`, { method: "POST", body: email })
   const headers = { "content-type": "application/json" }
   const response = await fetch(`${url}/auth/login/idp-a`, { method: "POST", headers, body: await asked.text() })
-  const { session, refreshToken } = (await response.json()) as { session: { id: string }; refreshToken: string }
-  return { sessionId: session.id, refreshToken }
+  type Answer = { session: { id: string }; accessToken: string; refreshToken: string }
+  const { session, ...tokens } = (await response.json()) as Answer
+  return { sessionId: session.id, accessToken: tokens.accessToken, refreshToken: tokens.refreshToken }
+}
+
+/** Calls until a call succeeds, at most two minutes. */
+export async function retried<T>(call: () => Promise<T>): Promise<T> {
+  for (const endsAt = performance.now() + 120_000; ; ) {
+    try {
+      return await call()
+    } catch (error) {
+      if (performance.now() > endsAt) throw error
+      await new Promise((resolve) => setTimeout(resolve, 50))
+    }
+  }
 }
 
 /** @param signIn Default: at the server's own stand-in provider. */

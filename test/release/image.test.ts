@@ -28,6 +28,7 @@ const key = Buffer.alloc(32, 7).toString("base64")
 const isRoot = process.getuid?.() === 0
 const missing = [
   ...(process.platform === "linux" && isRoot ? [] : ["root on Linux"]),
+  ...(existsSync("/usr/bin/skopeo") ? [] : ["skopeo"]),
   ...(existsSync("/usr/bin/apt-get") && existsSync("/usr/bin/dpkg-deb") ? [] : ["apt"]),
   ...(noPostgres === undefined ? [] : [noPostgres]),
 ]
@@ -135,6 +136,20 @@ describe.skipIf(skipped !== "")(`a release${skipped && ` (skipped: ${skipped})`}
       .filter((path) => !path.startsWith("/app/"))
     expect(system.filter((path) => !/^\/(lib|lib64|etc|usr\/share\/doc)\//.test(path))).toEqual(["/usr/local/bin/node"])
     expect(execFileSync("find", [image.root, "-perm", "/6000"], { encoding: "utf8" })).toBe("")
+  })
+
+  test("is an OCI layout that skopeo reads: each layer has its digest, and the settings are those of the image", () => {
+    const layout = `oci-archive:${join(folder, "first", `signet-server-${version}.oci.tar`)}`
+    const skopeo = (...args: string[]) => execFileSync("skopeo", ["--insecure-policy", ...args], { encoding: "utf8" })
+    // The copy verifies every digest of both architectures.
+    skopeo("copy", "--all", "--quiet", layout, `oci:${join(folder, "copy")}:${version}`)
+    for (const architecture of architectures) {
+      const about = JSON.parse(skopeo("--override-arch", architecture, "inspect", layout))
+      expect(about).toMatchObject({ Architecture: architecture, Os: "linux" })
+      expect(about.Labels["org.opencontainers.image.version"]).toBe(version)
+      const config = JSON.parse(skopeo("--override-arch", architecture, "inspect", "--config", layout))
+      expect(config.config).toMatchObject({ User: "65532:65532", Volumes: { "/var/lib/signet": {} } })
+    }
   })
 
   test("runs as a user without rights, on a root that is read-only", async () => {

@@ -15,6 +15,8 @@ interface Places {
   readonly folder: string
   readonly port: number
   readonly upstream: number
+  /** A second server, which only nginx knows here. */
+  readonly second?: number | undefined
   readonly certFile: string
   readonly keyFile: string
 }
@@ -61,10 +63,11 @@ const kinds: Readonly<Record<string, Kind>> = {
   nginx: {
     program: "nginx",
     sample: "nginx.conf",
-    prepare(sample, { folder, port, upstream, certFile, keyFile }) {
+    prepare(sample, { folder, port, upstream, second, certFile, keyFile }) {
+      const servers = [upstream, ...(second === undefined ? [] : [second])].map((one) => `server 127.0.0.1:${one};`)
       const site = replaced(sample, [
         ["listen 443 ssl http2;", `listen 127.0.0.1:${port} ssl http2;`],
-        ["server 127.0.0.1:8080;", `server 127.0.0.1:${upstream};`],
+        ["server 127.0.0.1:8080;", servers.join(" ")],
         ["/etc/ssl/auth.example.com.pem", certFile],
         ["/etc/ssl/auth.example.com.key", keyFile],
       ])
@@ -108,20 +111,20 @@ export function hasProxy(name: string): boolean {
 const environment = { PATH: `${process.env.PATH}:/usr/sbin`, HOME: "/nonexistent" }
 
 /**
- * @param upstream Port of the server.
- * @param folder An empty folder.
+ * @param places The ports of one server or two, and an empty folder.
  */
 export async function startProxy(
   name: string,
-  { upstream, folder, certificate }: { upstream: number; folder: string; certificate: Certificate },
+  { certificate, ...places }: Pick<Places, "folder" | "upstream" | "second"> & { certificate: Certificate },
 ): Promise<RunningProxy> {
   const kind = kinds[name]
   if (kind === undefined) throw new Error(`no proxy is named ${name}`)
+  const { folder } = places
   const certFile = write(folder, "cert.pem", certificate.cert)
   const keyFile = write(folder, "key.pem", certificate.key)
   const port = await freePort()
   const sample = readFileSync(join(samples, kind.sample), "utf8")
-  const args = kind.prepare(sample, { folder, port, upstream, certFile, keyFile })
+  const args = kind.prepare(sample, { ...places, port, certFile, keyFile })
   const child = spawn(kind.program, args, { stdio: ["ignore", "pipe", "pipe"], env: environment })
   await untilListening(child, port, name)
   return {

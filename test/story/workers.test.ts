@@ -32,8 +32,8 @@ function suite(): void {
     }
     const all = await Promise.all(
       Array.from({ length: writerCount }, async (_, index) => {
-        const { session, refreshToken } = await auth.externalLogin(await server.login(`writer-${index}`))
-        return { sessionId: session?.id ?? "", refreshToken }
+        const { session, ...tokens } = await auth.externalLogin(await server.login(`writer-${index}`))
+        return { sessionId: session?.id ?? "", accessToken: tokens.accessToken, refreshToken: tokens.refreshToken }
       }),
     )
     await server.close()
