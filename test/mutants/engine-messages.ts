@@ -13,6 +13,23 @@ export const engineMessagesMutants: readonly Mutant[] = [
     name: "too many nodes or unmerged leaves of a tree are refused before they are decoded",
   },
   {
+    fault: "a list of a message has no limit of its own",
+    file: `${engine}/shape.ts`,
+    from: 'demand(room > 0, "MLS_TOO_LARGE"',
+    to: 'demand(true, "MLS_TOO_LARGE"',
+    test: `${engine}/hostile-sizes.test.ts`,
+    name: "as many proposals as the service accepts are decoded, and one more is refused",
+  },
+  {
+    fault: "the service accepts more cipher suites of a device than the clients decode",
+    file: "server/framing/leaf-node.ts",
+    from: '"capabilities.cipher_suites", maxInside.leafKinds',
+    to: '"capabilities.cipher_suites", maxInside.leafElements',
+    test: "server/framing/key-package.test.ts",
+    name: "a key package with nine cipher suites",
+    row: "with nine cipher suites",
+  },
+  {
     fault: "the sender's signature on a message is not checked",
     file: `${engine}/message.ts`,
     from: 'demand(signed, "MLS_BAD_SIGNATURE"',
