@@ -19,6 +19,7 @@ export const engineMessagesMutants: readonly Mutant[] = [
     to: 'demand(true, "MLS_TOO_LARGE"',
     test: `${engine}/hostile-sizes.test.ts`,
     name: "as many proposals as the service accepts are decoded, and one more is refused",
+    row: '["proposals", "removals", 256]',
   },
   {
     fault: "the service accepts more cipher suites of a device than the clients decode",
