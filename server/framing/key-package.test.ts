@@ -75,6 +75,11 @@ test.each<[string, (keyPackage: KeyPackage) => object, string]>([
     can(() => ({ proposals: new Array(33).fill(grease) })),
     "MLS_TOO_LARGE capabilities.proposals",
   ],
+  [
+    "with nine cipher suites",
+    can((c) => ({ ciphersuites: new Array(9).fill(c.ciphersuites[0]) })),
+    "MLS_TOO_LARGE capabilities.cipher_suites",
+  ],
   ["that can do as much as anybody may", can(() => ({ proposals: new Array(32 - own).fill(grease) })), "read"],
   [
     "whose lists are too long together",

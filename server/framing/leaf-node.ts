@@ -85,11 +85,11 @@ function readIdentity(reader: Reader): Uint8Array {
 
 function readCapabilities(reader: Reader): Capabilities {
   const start = reader.at
-  const versions = uint16s(reader, "capabilities.versions", maxInside.leafElements)
-  const cipherSuites = uint16s(reader, "capabilities.cipher_suites", maxInside.leafElements)
+  const versions = uint16s(reader, "capabilities.versions", maxInside.leafKinds)
+  const cipherSuites = uint16s(reader, "capabilities.cipher_suites", maxInside.leafKinds)
   const extensions = uint16s(reader, "capabilities.extensions", maxInside.leafElements)
   const proposals = uint16s(reader, "capabilities.proposals", maxInside.leafElements)
-  const credentials = uint16s(reader, "capabilities.credentials", maxInside.leafElements)
+  const credentials = uint16s(reader, "capabilities.credentials", maxInside.leafKinds)
   // MLS allows further versions, but the clients' engine cannot read them.
   const only = versions.length > 0 && versions.every((version) => version === mls10)
   if (!only) refuse(reader, "MLS_UNSUPPORTED", "capabilities.versions", start)

@@ -1,4 +1,4 @@
-import { maxLeafElements } from "@signet/canonical/leaf-elements"
+import { maxLeafElements, maxLeafKinds, maxListExtensions } from "@signet/canonical/leaf-elements"
 
 /** Maximum size of each kind in bytes, checked before parsing. Callers can pass their own limits. */
 export const maxBytes = {
@@ -31,6 +31,8 @@ export const maxInside = {
   pathSecrets: 2048,
   /** Capabilities and extensions of one leaf, with the extensions of its key package. */
   leafElements: maxLeafElements,
-  /** Extensions of each list; V1 uses two. */
-  extensions: 16,
+  /** Versions, cipher suites and credential types of one leaf, each. */
+  leafKinds: maxLeafKinds,
+  /** Extensions of each list. */
+  extensions: maxListExtensions,
 }

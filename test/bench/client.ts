@@ -1,7 +1,7 @@
 // The messenger in Node against a server on PostgreSQL, each as a ratio of bare stubs in the same run: the same calls
 // without engine, checks and store. The server has a process of its own; both ends of a conversation share this one.
 // Sizes: npm run bench -- client --set messages=1000 --set members=100,500 --set conversations=100 --set trips=100
-// --set history=1000 --set recoveries=2
+// --set history=1000,4000 --set recoveries=2
 import { mkdtempSync, rmSync, statSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
@@ -50,9 +50,9 @@ interface Setting {
 export const sizes = {
   usual: {
     ...{ messages: 10_000, members: [100, 500, 1_000], conversations: 1_000, trips: 200 },
-    ...{ history: 100_000, recoveries: 30 },
+    ...{ history: [25_000, 100_000], recoveries: 30 },
   },
-  smallest: { messages: 10, members: [4], conversations: 2, trips: 2, history: 10, recoveries: 1 },
+  smallest: { messages: 10, members: [4], conversations: 2, trips: 2, history: [10, 20], recoveries: 1 },
 }
 
 export async function run(amounts: typeof sizes.usual): Promise<Row[]> {
@@ -79,7 +79,8 @@ export async function run(amounts: typeof sizes.usual): Promise<Row[]> {
       newPerson: () => newPerson(world, { rootKey, folder }),
       newDevice: (keyPackages) => newcomer(world, transport, keyPackages),
     }
-    const rows: Row[] = await movingHistory(await setting.newPerson(), history)
+    const rows: Row[] = []
+    for (const size of history) rows.push(...(await movingHistory(await setting.newPerson(), size)))
     rows.push(...(await sendToReceived(setting, trips)), ...(await conversationsThatRecover(setting, recoveries)))
     rows.push(...(await syncing(setting, messages)))
     for (const size of members) rows.push(...(await joining(setting, size)))

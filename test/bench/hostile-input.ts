@@ -1,9 +1,11 @@
 // The cost of hostile input for a client, before any signature is checked: processor time until it is rejected or
 // decoded. Each kind once with as many elements as fit into its bytes, and once with as many as the client decodes.
-import { requireFew } from "../../clients/core/messaging/engine/shape.ts"
+import { most, requireFew } from "../../clients/core/messaging/engine/shape.ts"
 import { strictMessage } from "../../clients/core/messaging/engine/strict.ts"
 import { decodeTree } from "../../clients/core/messaging/engine/tree-bytes.ts"
 import { manyElements, treeOf } from "../../clients/core/messaging/testing/many-elements.ts"
+import { randomStructure } from "../../clients/core/messaging/testing/random-structures.ts"
+import { seeded } from "../simulation/seeded.ts"
 import { quantiles } from "./messaging/measure.ts"
 
 export interface Row {
@@ -24,13 +26,31 @@ interface Input {
   readonly decode: (bytes: Uint8Array) => unknown
 }
 
-export const sizes = { usual: { bytes: 1_500_000, runs: 100 }, smallest: { bytes: 20_000, runs: 2 } }
+export const sizes = {
+  usual: { bytes: 1_500_000, runs: 100, structures: 300 },
+  smallest: { bytes: 20_000, runs: 2, structures: 4 },
+}
 
-export async function run({ bytes: most, runs }: typeof sizes.usual): Promise<Row[]> {
-  return inputs(most).flatMap((input) => {
-    const fits = fitting(input, most)
+export async function run({ bytes: limit, runs, structures }: typeof sizes.usual): Promise<Row[]> {
+  const rows = inputs(limit).flatMap((input) => {
+    const fits = fitting(input, limit)
     const decodes = largest(fits, (count) => isCounted(input, count))
     return [...new Set([fits, decodes])].map((count) => measured(input, count, runs))
+  })
+  return [...rows, ...randomOnes(structures)]
+}
+
+/** Structures of random form: each is decoded three times, and its time is the median. */
+function randomOnes(count: number): Row[] {
+  const random = seeded("hostile input")
+  const all = Array.from({ length: count }, () => randomStructure(() => random.below(2 ** 20) / 2 ** 20))
+  return [true, false].flatMap((isTree) => {
+    const chosen = all.filter(({ wireformat }) => (wireformat === "tree") === isTree)
+    if (chosen.length === 0) return []
+    const times = chosen.map(({ bytes, decode }) => quantiles(timesOf(() => decode(bytes), 3).times).p50Ms)
+    const name = `random ${isTree ? "trees" : "messages"}: ${chosen.length}`
+    const bytes = Math.max(...chosen.map((one) => one.bytes.length))
+    return [{ name, bytes, elements: most[isTree ? "tree" : "message"], outcome: "any", ...quantiles(times) }]
   })
 }
 
@@ -68,15 +88,20 @@ function largest(most: number, holds: (count: number) => boolean): number {
 
 function measured({ name, make, decode }: Input, elements: number, runs: number): Row {
   const bytes = make(elements)
+  const { outcome, times } = timesOf(() => decode(bytes), runs)
+  return { name, bytes: bytes.length, elements, outcome, ...quantiles(times) }
+}
+
+function timesOf(work: () => unknown, runs: number) {
   const times: number[] = []
   let outcome = ""
   for (let run = 0; run < runs; run++) {
     const before = process.cpuUsage()
-    outcome = outcomeOf(() => decode(bytes))
+    outcome = outcomeOf(work)
     const { user, system } = process.cpuUsage(before)
     times.push((user + system) / 1_000)
   }
-  return { name, bytes: bytes.length, elements, outcome, ...quantiles(times) }
+  return { outcome, times }
 }
 
 function outcomeOf(work: () => unknown): string {

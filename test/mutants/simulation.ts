@@ -27,6 +27,10 @@ const restored = {
   test: features,
   name: "a service that returns to an earlier state gets the end of its log from devices, and all members read each other",
 }
+const rewound = {
+  test: features,
+  name: "a device whose store returns to an earlier copy rejoins, and no other device loses a message or reads one twice",
+}
 const drill = {
   test: features,
   name: "a user who loses all devices restores the newest complete backup, wherever a backup stops",
@@ -93,6 +97,13 @@ export const simulationMutants: readonly Mutant[] = [
     to: "if (told?.seq !== 0n) return false",
     test: stories,
     name: "a device that processed another commit than the log has reports it with the evidence and asks to rejoin",
+  },
+  {
+    fault: "a device that meets an unknown message of its own goes on with its state",
+    file: `${client}/conversation/envelope.ts`,
+    from: 'to(reason === "OWN_UNKNOWN" ? withStatus(next, Status.ROLLED_BACK) : next',
+    to: "to(next",
+    ...rewound,
   },
   {
     fault: "every device waits although no member can add one",

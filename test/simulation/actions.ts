@@ -32,6 +32,15 @@ export interface Restored {
   readonly added: ReadonlyMap<string, readonly string[]>
 }
 
+/** A device whose store returned to an earlier copy. */
+export interface Rewound {
+  /** Up to where the copy had processed each conversation. */
+  readonly ends: ReadonlyMap<string, bigint>
+  /** The numbers of messages that the device forgot having written: from, and up to without. */
+  readonly writtenFrom: number
+  readonly writtenUntil: number
+}
+
 export interface Cast extends Stage {
   readonly random: Seeded
   /** The service tells the truth about conversations all the time. */
@@ -43,6 +52,8 @@ export interface Cast extends Stage {
   readonly refreshes: Map<string, number>
   /** What the service lost when it was restored; undefined while it was not. */
   restored: Restored | undefined
+  /** By name. */
+  readonly rewound: Map<string, Rewound>
   /** One line for each thing that was done. */
   readonly trace: string[]
   /** What nobody should ever see thrown. */
@@ -165,7 +176,7 @@ export async function writeIn(
         one.seq = seq
         one.outcome = state === "queued" ? "stored" : "sent"
       } else {
-        cast.watching.left((await messenger.encryptMessage(conversationId, plaintext)).message)
+        cast.watching.left(device.name, (await messenger.encryptMessage(conversationId, plaintext)).message)
         one.outcome = "stored"
       }
     } catch (error) {

@@ -3,7 +3,6 @@
 import { createMessengerWith } from "../../clients/core/messaging/create-messenger.ts"
 import type { Messenger } from "../../clients/core/messaging/messenger.ts"
 import type { Engine } from "../../clients/core/messaging/mls.ts"
-import { openMemoryStore } from "../../clients/core/messaging/store/memory.ts"
 import type { MessagingStore } from "../../clients/core/messaging/store/store.ts"
 import { type Fault, type FaultyStore, faultyStore } from "../../clients/core/messaging/testing/faulty-store.ts"
 import { testBox } from "../../clients/core/messaging/testing/test-box.ts"
@@ -12,6 +11,7 @@ import type { Feature } from "./features.ts"
 import { clockThrough, createGate, type Gate, storeThrough, transportThrough } from "./frozen.ts"
 import { type Answering, lineTo, type Network } from "./network.ts"
 import { createReportLog, type ReportLog } from "./reported.ts"
+import { openRewindableStore, type RewindableStore } from "./rewindable-store.ts"
 import type { Schedule } from "./schedule.ts"
 import type { Seeded } from "./seeded.ts"
 import { app, type SimulatedService } from "./service/service.ts"
@@ -46,7 +46,7 @@ export interface SimulatedDevice {
   readonly label: string
   readonly userId: string
   readonly token: () => string
-  readonly store: MessagingStore
+  readonly store: RewindableStore
   /** What tabs have in common; undefined where there are none. */
   readonly shared: Shared | undefined
   /** What each of its processes told its app, and whether that process has ended. */
@@ -86,7 +86,7 @@ export function createDevice(
   beside?: SimulatedDevice,
 ) {
   const { service, schedule, network, watching } = stage
-  const store = beside?.store ?? openMemoryStore()
+  const store = beside?.store ?? openRewindableStore()
   const box = beside?.shared?.box ?? testBox()
   const hasTabs = stage.features.has("tabs")
   const stored = beside?.shared?.stored ?? shareStore(schedule, network, random.fork("tabs"))
@@ -143,7 +143,7 @@ export function createDevice(
         }),
         sent(request) {
           const { payload } = request
-          if (payload.case === "application") watching.left(payload.value)
+          if (payload.case === "application") watching.left(name, payload.value)
           if (payload.case === "commit") stage.sent(request.conversationId, request.expectedEpoch, payload.value.commit)
         },
       })

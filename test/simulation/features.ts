@@ -2,7 +2,7 @@
 
 const all = ["hints", "tabs", "renewal", "attachments", "rejoins", "pairing", "backup"] as const
 /** Features that "all" does not contain. */
-const byName = ["restored service"] as const
+const byName = ["restored service", "restored devices"] as const
 export type Feature = (typeof all)[number] | (typeof byName)[number]
 export const features: readonly Feature[] = all
 

@@ -94,7 +94,7 @@ function onlyWhileMember({ watching }: Cast, kept: Kept, known: readonly Known[]
 
 /** No message is read twice, and its place holds the same for all who read it. */
 function readOnce(
-  { watching, written, restored }: Cast,
+  { watching, written, restored, rewound }: Cast,
   kept: Kept,
   known: readonly Known[],
   isHonest: boolean,
@@ -110,10 +110,13 @@ function readOnce(
       texts.set(text, times)
       // Whoever is not told that its message was taken, says it again.
       const by = written.find((message) => message.text === text)?.device ?? ""
-      const most = isHonest ? 1 : watching.timesSealed(by, text)
+      // A copy does not know that a message that waits in it was encrypted again and sent since.
+      const writtenFrom = rewound.get(by)?.writtenFrom ?? 0
+      const waitedInCopy = written.findIndex((message) => message.text === text) < writtenFrom
+      const most = isHonest && !waitedInCopy ? 1 : watching.timesSealed(by, text)
       if (times > most) found.push(`${one.device.name} reads "${text}" twice`)
       // Places are the service's word. A message whose number it has lost has another one for those who had not read it.
-      const isFixed = isHonest && restored === undefined
+      const isFixed = isHonest && restored === undefined && !waitedInCopy
       if (isFixed && (placeOfText.get(text) ?? entry.seq) !== entry.seq) found.push(`"${text}" is at two places`)
       placeOfText.set(text, entry.seq)
     }
@@ -121,18 +124,23 @@ function readOnce(
   return found
 }
 
-/** @param end After this number a message of another epoch is allowed. Default: it is allowed nowhere. */
-const unreadableIn = (kept: Kept, known: readonly Known[], end?: bigint): string[] =>
+/**
+ * @param end After this number a message of another epoch is allowed. Default: it is allowed nowhere.
+ * @param forgetsAfter After this number an own message is allowed that the device does not know. Default: nowhere.
+ */
+const unreadableIn = (kept: Kept, known: readonly Known[], end?: bigint, forgetsAfter?: bigint): string[] =>
   known.flatMap((one) =>
     timelineOf(one, kept).flatMap((entry) =>
-      entry.is === "unreadable" && !(end !== undefined && entry.seq > end && entry.reason === "EPOCH_GAP")
+      entry.is === "unreadable" &&
+      !(end !== undefined && entry.seq > end && entry.reason === "EPOCH_GAP") &&
+      !(forgetsAfter !== undefined && entry.seq > forgetsAfter && entry.reason === "OWN_UNKNOWN")
         ? [`${one.device.name} cannot read ${entry.seq}: ${entry.reason}`]
         : [],
     ),
   )
 
 /** Every message that was said while a device was in, it has; and nothing that it could not open. */
-function allRead({ watching, restored }: Cast, kept: Kept, known: readonly Known[]): string[] {
+function allRead({ watching, restored, rewound }: Cast, kept: Kept, known: readonly Known[]): string[] {
   const found: string[] = []
   const said = kept.log.filter(({ kind }) => kind === "APPLICATION")
   for (const one of known) {
@@ -142,10 +150,18 @@ function allRead({ watching, restored }: Cast, kept: Kept, known: readonly Known
     const gaps = entries.filter((entry) => entry.is === "gap")
     // A device whose epoch was lost has no keys of the earlier one, in which others write until it rejoins.
     const end = restored === undefined ? undefined : (restored.ends.get(kept.conversation.id) ?? 0n)
-    found.push(...unreadableIn(kept, [one], end))
+    const forgets = rewound.get(one.device.name)
+    const forgetsAfter = forgets && (forgets.ends.get(kept.conversation.id) ?? 0n)
+    found.push(...unreadableIn(kept, [one], end, forgetsAfter))
     const texts = new Set(restored === undefined ? [] : entries.map(textOf))
+    // A device whose store is an older copy shows that it sent a message, but cannot open it.
+    const isOwnUnknown = (seq: bigint) =>
+      forgetsAfter !== undefined &&
+      seq > forgetsAfter &&
+      entries.some((entry) => entry.is === "unreadable" && entry.seq === seq)
     // A message that was sent again is shown where it was read first.
-    const isShown = ({ seq, message }: Envelope) => bySeq.has(seq) || texts.has(watching.textIn(message) ?? "")
+    const isShown = ({ seq, message }: Envelope) =>
+      bySeq.has(seq) || isOwnUnknown(seq) || texts.has(watching.textIn(message) ?? "")
     for (const entry of entries) {
       // Members that have read on show that a sender's lost messages do not come.
       if (entry.is === "missing" && restored === undefined)
@@ -208,7 +224,7 @@ const isMember = ({ roster }: Kept["conversation"], { messenger }: Pick<Known, "
 async function isLost(cast: Cast, { conversation }: Kept, known: readonly Known[]): Promise<boolean> {
   const { id, kind } = conversation
   const staying = stayingIn(conversation, known)
-  const mayBeLost = cast.features.has("renewal") || cast.features.has("rejoins")
+  const mayBeLost = cast.features.has("renewal") || cast.features.has("rejoins") || cast.rewound.size > 0
   if (!mayBeLost || staying.length === 0) return false
   const infos = await Promise.all(staying.map(({ messenger }) => messenger.conversation(id)))
   if (kind === "DIRECT" && infos.some((info) => info?.status === "stranded")) return false
@@ -335,22 +351,27 @@ async function stillAlone(
  * left to remove the device.
  */
 async function placeOf(
-  { service }: Cast,
+  { service, rewound, written: all }: Cast,
   written: Cast["written"][number],
   known: readonly Known[],
 ): Promise<string[]> {
   const { text, device, conversationId, outcome, seq } = written
   const own = known.find((one) => one.device.name === device)
   if (own === undefined) return []
+  const forgets = rewound.get(device)
+  const index = all.indexOf(written)
+  if (forgets !== undefined && index >= forgets.writtenFrom && index < forgets.writtenUntil) return []
   const found = own.timelines.get(conversationId)?.find((entry) => textOf(entry) === text)
   if (outcome === "refused" && found !== undefined) return [`"${text}" was refused, and sent`]
+  const status = (await own.messenger.conversation(conversationId))?.status
+  // The copy still waits to send it, and nobody is left who can add the device.
+  if (forgets !== undefined && status === "stranded") return []
   if (outcome === "sent" && found?.seq !== seq) return [`"${text}" was sent to ${seq} and is at ${found?.seq}`]
   const kept = [...service.conversations.all.values()].find(({ conversation }) => conversation.id === conversationId)
   const spans = kept?.spans.filter(({ deviceId }) => deviceId === own.messenger.deviceId) ?? []
   const hasStayed = kept?.conversation.status === "ACTIVE" && spans.length === 1 && spans[0]?.toSeq === null
   const isStored = outcome === "stored" && found === undefined && hasStayed && !own.isRevoked
   if (!isStored) return []
-  const status = (await own.messenger.conversation(conversationId))?.status
   if (status === "stranded") return []
   if (status === "leaving") {
     const waiting = await own.messenger.outbox(conversationId)

@@ -12,6 +12,7 @@ import { pictureOf } from "./picture.ts"
 import { recover } from "./recovery.ts"
 import { playRejoins } from "./rejoins.ts"
 import { playRenewal } from "./renewal.ts"
+import { playRestoredDevices } from "./restored-devices.ts"
 import { playRestoredService } from "./restored-service.ts"
 import { createSchedule } from "./schedule.ts"
 import { type Seeded, seeded } from "./seeded.ts"
@@ -50,6 +51,7 @@ const playings: Partial<Record<Feature, (cast: Cast, random: Seeded) => Playing>
   pairing: playPairing,
   backup: playBackup,
   "restored service": playRestoredService,
+  "restored devices": playRestoredDevices,
 }
 
 const startMs = 1_800_000_000_000
@@ -97,6 +99,7 @@ export async function simulate({
     written: [],
     refreshes: new Map(),
     restored: undefined,
+    rewound: new Map(),
   }
   const playing = features.flatMap((feature) => playings[feature]?.(cast, random.fork(feature)) ?? [])
   const play = async () => {

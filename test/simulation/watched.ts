@@ -32,7 +32,9 @@ export interface Witness {
   /** The text of a message as it was first sent; undefined for an attachment, or for bytes that no device has sealed. */
   textIn(message: Uint8Array): string | undefined
   /** A ciphertext leaves its device. */
-  left(message: Uint8Array): void
+  left(device: string, message: Uint8Array): void
+  /** Devices that return to an earlier state. Only the reuse guard keeps two messages of one position apart there. */
+  readonly copies: Set<string>
 }
 
 const node = makeNodeSuite()
@@ -40,11 +42,12 @@ const verify = once(node.verify)
 
 export function createWitness(): Watching {
   /** Keys of sealed bytes, by their last 16, which are an application message's last too. */
-  const keyOfTag = new Map<string, string>()
+  const keyOfTag = new Map<string, { readonly key: string; readonly keyAndNonce: string }>()
   const messageOfKey = new Map<string, string>()
   const tags: Witness["tags"] = new Map()
   const leadsTo: Witness["leadsTo"] = new Map()
   const violations: string[] = []
+  const copies = new Set<string>()
   const openedBy = new Set<string>()
   const contents = new Map<string, string[]>()
   const textOfMessage = new Map<string, string>()
@@ -52,9 +55,11 @@ export function createWitness(): Watching {
     violations,
     tags,
     leadsTo,
-    left(message) {
-      const key = keyOfTag.get(hexOf(message.subarray(-16)))
-      if (key === undefined) return
+    copies,
+    left(device, message) {
+      const sealed = keyOfTag.get(hexOf(message.subarray(-16)))
+      if (sealed === undefined) return
+      const key = copies.has(device) ? sealed.keyAndNonce : sealed.key
       const name = nameOf(message)
       if ((messageOfKey.get(key) ?? name) !== name) violations.push("a ratchet position was used for two messages")
       messageOfKey.set(key, name)
@@ -72,7 +77,10 @@ export function createWitness(): Watching {
     },
     hasOpened: (device, message) => openedBy.has(`${device} ${nameOf(message)}`),
     opened: (device, message) => openedBy.add(`${device} ${nameOf(message)}`),
-    sealed: (key, ciphertext) => keyOfTag.set(hexOf(ciphertext.subarray(-16)), nameOf(key)),
+    sealed(key, nonce, ciphertext) {
+      const names = { key: nameOf(key), keyAndNonce: nameOf(Buffer.concat([key, nonce])) }
+      keyOfTag.set(hexOf(ciphertext.subarray(-16)), names)
+    },
     acted(device, state) {
       // Before the first commit everybody who creates has a group of their own.
       if (state.epoch === 0n) return
@@ -87,7 +95,7 @@ export function createWitness(): Watching {
 export interface Watching extends Witness {
   wrote(device: string, content: Uint8Array): void
   encrypted(content: Uint8Array, message: Uint8Array): void
-  sealed(key: Uint8Array, ciphertext: Uint8Array): void
+  sealed(key: Uint8Array, nonce: Uint8Array, ciphertext: Uint8Array): void
   opened(device: string, message: Uint8Array): void
   acted(device: string, state: GroupState): void
 }
@@ -97,7 +105,7 @@ export function seededSuite(random: Seeded, watching: Watching): Suite {
     ...node,
     seal(key, nonce, aad, plaintext) {
       const ciphertext = node.seal(key, nonce, aad, plaintext)
-      if (ciphertext instanceof Uint8Array) watching.sealed(key, ciphertext)
+      if (ciphertext instanceof Uint8Array) watching.sealed(key, nonce, ciphertext)
       return ciphertext
     },
     verify,

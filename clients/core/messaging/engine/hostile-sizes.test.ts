@@ -1,6 +1,7 @@
 // Input within the size limit that has more elements than any honest message. Decoding it would take seconds.
 import { encodeMlsMessage } from "ts-mls/message.js"
 import { expect, test } from "vitest"
+import { seeded } from "../../../../test/simulation/seeded.ts"
 import { isLong } from "../../../../test/support/effort.ts"
 import { makeNodeSuite } from "../../../node/crypto/suite.ts"
 import { utf8 } from "../crypto/bytes.ts"
@@ -9,6 +10,7 @@ import { refusal, roomOf } from "../testing/cast.ts"
 import { forgeKeyPackage, testKit } from "../testing/forge.ts"
 import { commitOf, join, manyElements, treeOf } from "../testing/many-elements.ts"
 import { lifetime, newIdentity, ourSeat } from "../testing/our-seat.ts"
+import { randomStructure } from "../testing/random-structures.ts"
 import { MlsError } from "./refusal.ts"
 import { requireFew } from "./shape.ts"
 import { closed, opened } from "./state.ts"
@@ -36,6 +38,62 @@ test("too many nodes or unmerged leaves of a tree are refused before they are de
     expect(reasonOf(() => decodeTree(bytes))).toBe("MLS_TOO_LARGE")
   }
 })
+
+test.each([
+  ["proposals", "removals", 256],
+  ["added devices with the most elements", "joiners", 256],
+  ["extensions in a proposal", "changed extensions", 8],
+  ["extensions of a group", "extensions of a group", 8],
+  ["extensions of a leaf", "extensions of a leaf", 8],
+  ["cipher suites of a leaf", "cipher suites of a joiner", 8],
+  // Its other four lists have an entry each. The exact limit is 32 in all, and is checked after decoding.
+  ["elements of a leaf", "abilities of a joiner", 40 - 4],
+])("as many %s as the service accepts are decoded, and one more is refused", (_, name, limit) => {
+  const { of, wireformat } = manyElements[name] ?? expect.fail()
+  expect(reasonOf(() => requireFew(of(limit), "message"))).toBe("decoded")
+  expect(reasonOf(() => requireFew(of(limit + 1), "message"))).toBe("MLS_TOO_LARGE")
+  expect(reasonOf(() => strictMessage(of(limit), 1536 * 1024, wireformat))).not.toBe("MLS_TOO_LARGE")
+  expect(reasonOf(() => strictMessage(of(limit + 1), 1536 * 1024, wireformat))).toBe("MLS_TOO_LARGE")
+})
+
+test("a Welcome for as many recipients as the service accepts is decoded", () => {
+  const { of, wireformat } = manyElements["recipients of a Welcome"] ?? expect.fail()
+  expect(reasonOf(() => strictMessage(of(1024), 1536 * 1024, wireformat))).toBe("decoded")
+})
+
+test("a tree has as many leaves as a conversation, each with the most elements", () => {
+  expect(reasonOf(() => requireFew(treeOf.leaves(1000), "tree"))).toBe("decoded")
+  expect(reasonOf(() => requireFew(treeOf.leaves(1150), "tree"))).toBe("MLS_TOO_LARGE")
+  expect(reasonOf(() => requireFew(treeOf.unmerged(1000), "tree"))).toBe("decoded")
+  expect(reasonOf(() => requireFew(treeOf.unmerged(1001), "tree"))).toBe("MLS_TOO_LARGE")
+})
+
+test.runIf(isLong)(
+  "no structure of random form costs more than twice the largest honest tree",
+  { timeout: 600_000 },
+  () => {
+    const random = seeded("hostile sizes")
+    const timeOf = (work: () => unknown) => {
+      const times = Array.from({ length: 5 }, () => {
+        const { user, system } = process.cpuUsage()
+        const reason = reasonOf(work)
+        expect(reason === "decoded" || reason.startsWith("MLS_"), reason).toBe(true)
+        const after = process.cpuUsage()
+        return after.user - user + after.system - system
+      })
+      return Math.min(...times)
+    }
+    const honest = treeOf.leaves(1000)
+    const most = timeOf(() => decodeTree(honest))
+    for (let n = 0; n < 100; n++) {
+      const { bytes, decode, wireformat } = randomStructure(() => random.below(2 ** 20) / 2 ** 20)
+      expect(
+        timeOf(() => decode(bytes)),
+        `${wireformat} ${n}`,
+      ).toBeLessThan(2 * most)
+    }
+  },
+)
 
 test("unknown or truncated structures are refused", () => {
   const removal = manyElements.removals?.of(2) ?? expect.fail()

@@ -1,15 +1,15 @@
 // Counts the list elements of MLS structures before decoding. Decoding costs microseconds per element, and an element
-// can be as short as two bytes.
-import { maxLeafElements } from "@signet/canonical/leaf-elements"
+// can be as short as two bytes. An honest message has fewer: each limit is the service's, or larger.
+import { maxLeafElements, maxLeafKinds, maxListExtensions } from "@signet/canonical/leaf-elements"
 import { maxLeaves } from "./kit.ts"
 import { demand } from "./refusal.ts"
 
-/** A fixed number of bytes, an opaque vector, consecutive fields, a list, or a variant with its selector. */
-type Shape = number | "opaque" | readonly Shape[] | List | Selected
+/** A fixed number of bytes, an opaque vector, consecutive fields, a list, a variant with its selector, or a part. */
+export type Shape = number | "opaque" | readonly Shape[] | List | Selected | Part
 interface List {
   readonly list: Shape
-  /** The decoding cost of an element without its inner lists, relative to an element of two bytes. Default: 1. */
-  readonly weight?: number
+  /** Maximum number of elements of this list. Default: the count of the whole decides alone. */
+  readonly most?: number
 }
 interface Selected {
   /** The length of the selector in bytes. */
@@ -17,23 +17,37 @@ interface Selected {
   /** The variants by selector value. Other values are refused as malformed. */
   readonly cases: Readonly<Record<number, Shape>>
 }
+/** A part whose list elements are counted apart: a leaf. */
+interface Part {
+  readonly part: Shape
+  readonly most: number
+  /** The number of elements of the whole that it counts as. */
+  readonly counts: number
+}
 
 const optional = (shape: Shape): Shape => ({ selector: 1, cases: { 0: 0, 1: shape } })
 
 // The structures of RFC 9420, up to their last list. Sections 5.3 and 7.2.
-const extensions: Shape = { list: [2, "opaque"] }
+const extensions: Shape = { list: [2, "opaque"], most: maxListExtensions }
 const types: Shape = { list: 2 }
+// For each entry ts-mls makes a table of all that it knows, in up to 4 microseconds.
+const kinds: Shape = { list: 2, most: maxLeafKinds }
 const credential: Shape = { selector: 2, cases: { 1: "opaque", 2: { list: "opaque" } } }
 const source: Shape = { selector: 1, cases: { 1: 16, 2: 0, 3: "opaque" } }
-const capabilities = [types, types, types, types, types]
-const leafNode: Shape = ["opaque", "opaque", credential, capabilities, source, extensions, "opaque"]
+const capabilities = [kinds, kinds, types, types, kinds]
+const leafFields = ["opaque", "opaque", credential, capabilities, source, extensions, "opaque"] as const
+/** A few more than a leaf may have: `checkLeaf` and `checkKeyPackage` refuse those, and say why. */
+const maxCounted = maxLeafElements + maxLeafKinds
+/** A leaf without lists is decoded in the time of a hundred unmerged leaves. */
+const leafCounts = 100
+const leafNode: Shape = { part: leafFields, most: maxCounted, counts: leafCounts }
 /** Section 10. */
-const keyPackage: Shape = [4, "opaque", leafNode, extensions, "opaque"]
+const keyPackage: Shape = { part: [4, "opaque", leafFields, extensions, "opaque"], most: maxCounted, counts: 0 }
 /** Section 12.4.3. */
 const groupContext: Shape = [4, "opaque", 8, "opaque", "opaque", extensions]
 const groupInfo: Shape = [groupContext, extensions]
 const sealed: Shape = ["opaque", "opaque"]
-const welcome: Shape = [2, { list: ["opaque", sealed], weight: 4 }]
+const welcome: Shape = [2, { list: ["opaque", sealed] }]
 /** Section 12.1. */
 const preSharedKey: Shape = { selector: 1, cases: { 1: "opaque", 2: [1, "opaque", 8] } }
 const proposal: Shape = {
@@ -49,33 +63,42 @@ const proposal: Shape = {
   },
 }
 /** Section 12.4. */
+const maxProposals = 256
 const commit: Shape = [
-  { list: { selector: 1, cases: { 1: proposal, 2: "opaque" } }, weight: 16 },
-  optional([leafNode, { list: ["opaque", { list: sealed, weight: 4 }], weight: 16 }]),
+  { list: { selector: 1, cases: { 1: proposal, 2: "opaque" } }, most: maxProposals },
+  optional([leafNode, { list: ["opaque", { list: sealed }] }]),
 ]
 /** Section 6. */
 const sender: Shape = { selector: 1, cases: { 1: 4, 2: 4, 3: 0, 4: 0 } }
 const content: Shape = { selector: 1, cases: { 1: "opaque", 2: proposal, 3: commit } }
-const message: Shape = [
+const message = [
   2,
   {
     selector: 2,
     cases: { 1: ["opaque", 8, sender, "opaque", content], 2: 0, 3: welcome, 4: groupInfo, 5: keyPackage },
   },
-]
+] as const satisfies Shape
 /** Sections 7.1 and 7.8. */
-const parentNode: Shape = ["opaque", "opaque", { list: 4 }]
-const tree: Shape = { list: optional({ selector: 1, cases: { 1: leafNode, 2: parentNode } }), weight: 16 }
+const parentNode: Shape = ["opaque", "opaque", { list: 4, most: maxLeaves }]
+const tree: Shape = {
+  list: optional({ selector: 1, cases: { 1: leafNode, 2: parentNode } }),
+  most: 2 * maxLeaves,
+}
 
-const shapes = { message, groupInfo, tree }
+/** Exported for tests, which make structures of random form. */
+export const shapes = { message, groupInfo, tree }
 export type Kind = keyof typeof shapes
 /**
- * Maximum weight of all list elements: at least that of the largest structures that the service accepts.
+ * Maximum number of list elements, without those of parts.
  *
- * A commit adds at most 256 devices, each an element of weight 16 and its leaf (12,288 in all), or removes 256 with a
- * path of 11 nodes to 2,048 recipients (12,496). In a tree, a leaf has a parent, and is unmerged in at most 10 nodes.
+ * A message adds or removes at most 256 devices. A removal has a path of 11 nodes to 2,048 recipients. In a tree, a leaf
+ * has a parent, and is unmerged in at most 10 nodes.
  */
-const most = { message: 16_000, groupInfo: 16_000, tree: maxLeaves * (2 * 16 + maxLeafElements + 10) }
+export const most = {
+  message: maxProposals + leafCounts + 11 + 2_048,
+  groupInfo: 2 * maxListExtensions,
+  tree: maxLeaves * (leafCounts + 2 + 10),
+}
 
 /**
  * Checks that bytes have no more list elements than a structure of this kind may have.
@@ -100,15 +123,27 @@ export function requireFew(bytes: Uint8Array, kind: Kind): void {
     return first < 0x40 ? first : first < 0x80 ? (first % 0x40) * 256 + number(1) : (first % 0x40) * 2 ** 24 + number(3)
   }
 
+  function count(elements: number): void {
+    left -= elements
+    demand(left >= 0, "MLS_TOO_LARGE", "more list elements than its kind may have")
+  }
+
   function walk(shape: Shape): void {
     if (shape === "opaque") at = length() + at
     else if (typeof shape === "number") at += shape
     else if ("list" in shape) {
-      for (const end = length() + at; at < end; ) {
-        left -= shape.weight ?? 1
-        demand(left >= 0, "MLS_TOO_LARGE", "more list elements than its kind may have")
+      let room = shape.most ?? left
+      for (const end = length() + at; at < end; room--) {
+        demand(room > 0, "MLS_TOO_LARGE", "more elements than this list may have")
+        count(1)
         walk(shape.list)
       }
+    } else if ("part" in shape) {
+      count(shape.counts)
+      const outside = left
+      left = shape.most
+      walk(shape.part)
+      left = outside
     } else if ("cases" in shape) {
       const inner = shape.cases[number(shape.selector)]
       demand(inner !== undefined, "MLS_MALFORMED", "the bytes do not decode")

@@ -23,8 +23,24 @@ function vector(bytes: Uint8Array | readonly number[]): Uint8Array {
 const key = vector(repeat([7], 32))
 const types = vector([0, 1])
 
-const leafNode = ({ protocols = types, extensions = vector([]) } = {}) =>
-  join(key, key, [0, 1], vector([7]), types, types, protocols, types, types, [2], extensions, key)
+const leafNode = ({ suites = types, protocols = types, extensions = vector([]) } = {}) =>
+  join(key, key, [0, 1], vector([7]), types, suites, protocols, types, types, [2], extensions, key)
+const kinds = vector(repeat([0, 1], 8))
+/** A leaf with the elements that take longest to decode, as many as the client decodes. */
+const costlyLeaf = join(
+  key,
+  key,
+  [0, 1],
+  vector([7]),
+  kinds,
+  kinds,
+  [0, 0],
+  kinds,
+  [1],
+  repeat([0], 16),
+  vector(repeat([0, 1, 0], 8)),
+  key,
+)
 /** A commit of such proposals, encoded. Nothing of it is signed. */
 export const commitOf = (proposals: Uint8Array, path: Uint8Array = Uint8Array.of(0)) =>
   join([0, 1, 0, 1], key, repeat([0], 8), [1, 0, 0, 0, 0], vector([]), [3], vector(proposals), path, key, key, key)
@@ -43,6 +59,13 @@ export const manyElements: Readonly<Record<string, ManyElements>> = {
   "abilities of a joiner": inCommit((count) =>
     commitOf(join([1, 0, 1], keyPackage(leafNode({ protocols: vector(repeat([0, 9], count)) })))),
   ),
+  "cipher suites of a joiner": inCommit((count) =>
+    commitOf(join([1, 0, 1], keyPackage(leafNode({ suites: vector(repeat([0, 1], count)) })))),
+  ),
+  joiners: inCommit((count) => commitOf(repeat([...join([1, 0, 1], keyPackage(costlyLeaf))], count))),
+  "proposals with extensions": inCommit((count) =>
+    commitOf(repeat([...join([1, 0, 7], vector(repeat([0, 1, 0], 8)))], count)),
+  ),
   "extensions of a leaf": inPath((count) =>
     join([1], leafNode({ extensions: vector(repeat([0, 9, 0], count)) }), vector([])),
   ),
@@ -58,5 +81,6 @@ export const manyElements: Readonly<Record<string, ManyElements>> = {
 /** Trees with `count` elements in one list. */
 export const treeOf = {
   blanks: (count: number) => vector(repeat([0], count)),
+  leaves: (count: number) => vector(repeat([...join([1, 1], costlyLeaf)], count)),
   unmerged: (count: number) => vector(join([1, 2], key, vector([]), vector(repeat([0, 0, 0, 1], count)))),
 }

@@ -252,7 +252,8 @@ export const RetireKeyPackagesResponseSchema: GenMessage<RetireKeyPackagesRespon
 export const KeyPackageService: GenService<{
   /**
    * Uploads key packages of the calling device, all or none. A package that is already stored is no error. A package has
-   * at most 32 capabilities and extensions in its lists, those of its leaf included.
+   * at most 32 capabilities and extensions in its lists, those of its leaf included. A list of versions, cipher suites,
+   * credential types or extensions has at most 8.
    *
    * Requires: USER and scope messaging.write and device proof.
    * REST: POST /security/key-packages.

@@ -1,0 +1,67 @@
+// Devices whose stores return to an earlier copy, while the service and the other devices continue.
+import { attempt, type Cast, type Rewound, wake } from "./actions.ts"
+import type { SimulatedDevice } from "./device.ts"
+import type { Playing } from "./features.ts"
+import { lacksOf, type Seen, seenBy } from "./moved-history.ts"
+import type { Seeded } from "./seeded.ts"
+
+interface Copy {
+  readonly putBack: () => Promise<void>
+  readonly rewound: Omit<Rewound, "writtenUntil">
+  readonly seen: Seen
+}
+
+/** A rejoin takes a removal, an addition and a welcome. */
+const rounds = 4
+const roundMs = 31_000
+
+export function playRestoredDevices(cast: Cast, random: Seeded): Playing {
+  const copies = new Map<SimulatedDevice, Copy>()
+  const restored = new Map<SimulatedDevice, Seen>()
+
+  async function copy(device: SimulatedDevice): Promise<void> {
+    const { messenger } = device
+    if (messenger === undefined) return
+    // The copy is of this moment: what is read afterwards may be later.
+    const putBack = device.store.copy()
+    const writtenFrom = cast.written.length
+    const seen = await seenBy(cast, messenger).catch(() => undefined)
+    const all = await messenger.conversations().catch(() => undefined)
+    if (seen === undefined || all === undefined) return
+    const ends = new Map(all.map(({ id, processedSeq }) => [id, processedSeq]))
+    copies.set(device, { putBack, rewound: { ends, writtenFrom }, seen })
+    cast.trace.push(`${device.name} is copied`)
+  }
+
+  async function restore(device: SimulatedDevice, { putBack, rewound, seen }: Copy): Promise<void> {
+    copies.delete(device)
+    for (const one of cast.devices) if (one.store === device.store) one.stop()
+    cast.rewound.set(device.name, { ...rewound, writtenUntil: cast.written.length })
+    cast.watching.copies.add(device.name)
+    restored.set(device, seen)
+    cast.trace.push(`${device.name} returns to its copy`)
+    await putBack()
+    await wake(cast, device)
+  }
+
+  return {
+    async act() {
+      const [drawn, device] = [random.below(100), random.pick(cast.devices)]
+      if (device.isLost || restored.has(device)) return
+      const own = copies.get(device)
+      if (own === undefined) return drawn < 40 ? copy(device) : undefined
+      if (drawn < 30) await restore(device, own)
+    },
+    async settle() {
+      for (let round = 0; round < rounds && restored.size > 0; round++) {
+        for (const device of cast.devices) await attempt(cast, device, "settles", async () => device.messenger?.sync())
+        await cast.schedule.wait(roundMs)
+      }
+    },
+    async violations() {
+      const found: string[] = []
+      for (const [device, seen] of restored) found.push(...(await lacksOf(cast, device, seen)))
+      return found
+    },
+  }
+}
