@@ -5,6 +5,7 @@ import { Dialog, Failed, Loading, ShownOnce } from "../parts.tsx"
 import { useSignet, useText } from "../provider.tsx"
 import { claimsIn } from "../token-claims.ts"
 import { useAction, useRead } from "../use-call.ts"
+import { useAccountText } from "./use-account-text.ts"
 
 export interface NewPatProps {
   readonly onCreated: () => void
@@ -16,7 +17,7 @@ export function NewPat({ onCreated, onClose }: NewPatProps): ReactNode {
   const service = useService(PatService)
   const { session } = useSignet()
   const text = useText()
-  const { pats } = text.account
+  const { pats } = useAccountText()
   const held = useRead(async () => claimsIn(await session.accessToken()))
   const [name, setName] = useState("")
   const [days, setDays] = useState(90)

@@ -6,9 +6,10 @@ import { useAccess } from "../../access.tsx"
 import { changed, useList } from "../../ask.ts"
 import { Choice, List } from "../../page.tsx"
 import { Link, navigate } from "../../router.tsx"
+import { t as counted } from "../../text/counted.ts"
 import { t } from "../../text/screens.ts"
 import { NewGrant } from "./new-grant.tsx"
-import { useRoleNames } from "./role-names.ts"
+import { useRoleNames, withRole } from "./role-names.ts"
 
 interface GrantsProps {
   readonly appId: string
@@ -48,11 +49,7 @@ export function Grants({ appId, principalId = "", roleId = "" }: GrantsProps): R
             label={t.grant.role}
             value={roleId}
             onChange={(chosen) => navigate(`/apps/${appId}/grants${chosen && `/${chosen}`}`)}
-            of={[
-              ["", t.grant.anyRole],
-              ...(roleId === "" || roles.has(roleId) ? [] : [[roleId, roleId] as const]),
-              ...roles,
-            ]}
+            of={[["", t.grant.anyRole], ...withRole(roles, roleId)]}
           />
         </div>
       )}
@@ -87,7 +84,7 @@ export function Grants({ appId, principalId = "", roleId = "" }: GrantsProps): R
       {revoking && (
         <Confirm
           title={t.grant.revokeTitle}
-          about={t.grant.revokeAbout(roles.get(revoking.roleId) ?? revoking.roleId, whereOf(revoking))}
+          about={counted.grant(roles.get(revoking.roleId) ?? revoking.roleId, whereOf(revoking))}
           action={t.grant.revoke}
           error={revoke.error}
           isPending={revoke.isPending}

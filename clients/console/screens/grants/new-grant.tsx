@@ -6,7 +6,7 @@ import { useAccess } from "../../access.tsx"
 import { changed } from "../../ask.ts"
 import { Choice, Field } from "../../page.tsx"
 import { t } from "../../text/screens.ts"
-import { useRoleNames } from "./role-names.ts"
+import { useRoleNames, withRole } from "./role-names.ts"
 
 interface NewGrantProps {
   readonly appId: string
@@ -45,7 +45,7 @@ export function NewGrant({ appId, principalId, roleId, onClose }: NewGrantProps)
         }}
       >
         <Field label={t.grant.principal} value={principal} onChange={setPrincipal} isRequired placeholder="prn_…" />
-        <Choice label={t.grant.role} value={role} onChange={setRole} of={[["", t.choose], ...roles]} />
+        <Choice label={t.grant.role} value={role} onChange={setRole} of={[["", t.choose], ...withRole(roles, role)]} />
         {own === undefined && (
           <Field
             label={t.grant.tenant}

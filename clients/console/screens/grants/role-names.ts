@@ -15,3 +15,7 @@ export function useRoleNames(appId: string): ReadonlyMap<string, string> {
   })
   return data ?? new Map()
 }
+
+/** The roles of a choice, with one that is chosen already although it is not among the newest. */
+export const withRole = (roles: ReadonlyMap<string, string>, roleId: string): readonly (readonly [string, string])[] =>
+  roleId === "" || roles.has(roleId) ? [...roles] : [[roleId, roleId], ...roles]
