@@ -5,6 +5,7 @@ import { useService } from "../calls.ts"
 import { List } from "../list.tsx"
 import { Confirm, enumName, Status } from "../parts.tsx"
 import { asList, useAction, useRead } from "../use-call.ts"
+import { StepUp } from "./step-up.tsx"
 import { useAccountText } from "./use-account-text.ts"
 
 /** The provider accounts that sign the person in. */
@@ -59,7 +60,12 @@ export function LinkedAccounts(): ReactNode {
       {unlinking && (
         <Confirm
           title={account.linked.unlinkTitle}
-          about={account.linked.unlinkAbout(nameOf(unlinking), othersOf(unlinking))}
+          about={
+            <>
+              <p>{account.linked.unlinkAbout(nameOf(unlinking), othersOf(unlinking))}</p>
+              <StepUp error={unlink.error} />
+            </>
+          }
           action={account.linked.unlink}
           error={unlink.error}
           isPending={unlink.isPending}

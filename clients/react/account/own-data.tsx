@@ -8,6 +8,7 @@ import { useService } from "../calls.ts"
 import { Counted } from "../counted.tsx"
 import { Confirm, dateOf, Failed } from "../parts.tsx"
 import { useAction } from "../use-call.ts"
+import { StepUp } from "./step-up.tsx"
 import { useAccountText } from "./use-account-text.ts"
 
 /** Export and deletion. */
@@ -50,11 +51,17 @@ export function OwnData(): ReactNode {
         </button>
       </div>
       <Failed error={take.error} />
+      <StepUp error={take.error} />
       {erasedOn !== undefined && <p role="status">{account.data.deleted(erasedOn)}</p>}
       {isDeleting && (
         <Confirm
           title={account.data.deleteTitle}
-          about={<Counted about={account.data.deleteAbout} count={count} />}
+          about={
+            <>
+              <Counted about={account.data.deleteAbout} count={count} />
+              <StepUp error={remove.error} />
+            </>
+          }
           word={account.data.deleteWord}
           action={account.data.delete}
           error={remove.error}
