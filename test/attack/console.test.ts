@@ -21,7 +21,7 @@ import { request } from "../support/service-accounts.ts"
 const title = `attacks on the console${chromiumMissing ? ` (skipped: ${chromiumMissing})` : ""}`
 const app = `/auth/apps/${developmentAppId}`
 
-describe.skipIf(chromiumMissing !== undefined || !isLong)(title, () => {
+describe.skipIf(chromiumMissing !== undefined || !isLong)(title, { timeout: 600_000 }, () => {
   let story: ConsoleStory
   /** Another site, which serves what a test sets. */
   let site: Server
