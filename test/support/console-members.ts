@@ -150,14 +150,8 @@ export const interactions: readonly Interaction[] = [
   },
 ]
 
-/** With many roles, in the order of a visit. The last reads the roles of the picker. */
+/** From the list of many roles, in the order of a visit. The last reads the roles of the picker. */
 export const roleInteractions: readonly Interaction[] = [
-  {
-    name: "roles",
-    prepare: ({ page }) => openPart(page, "Members"),
-    act: ({ page }) => parts(page).getByRole("link", { name: "Roles" }).click(),
-    done: () => [[rows("Roles"), 50]],
-  },
   {
     name: "next roles",
     prepare: ({ page }) => page.getByRole("button", { name: "Show more" }).scrollIntoViewIfNeeded(),
