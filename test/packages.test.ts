@@ -8,6 +8,7 @@ import { build } from "esbuild"
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
 import { buildPackages, packPackages } from "../scripts/build-packages.ts"
 import { workerFolder } from "../scripts/console/messenger-worker.ts"
+import { allowedPort, readNextPage } from "./packages/next-page.ts"
 import { others } from "./packages/others.ts"
 import { entry, maxKilobytes, messengerEntry } from "./packages/pages.ts"
 import { install, type ProjectOptions, run, start, succeed } from "./packages/project.ts"
@@ -54,7 +55,7 @@ describe.skipIf(!isBuilt)(`the published packages${isBuilt ? "" : " (skipped: np
       { name: "cjs", files: "cjs", ours: libraries },
       { name: "messenger", files: "messenger", ours: ["@signet/client-node", "@signet/proto"] },
       { name: "vite", files: "vite", ours: ["@signet/client-web", "@signet/proto"], others: others.vite },
-      { name: "next", files: "next", ours: ["@signet/client-web", ...guard], others: others.next },
+      { name: "next", files: "next", ours: ["@signet/client-web", "@signet/react", ...guard], others: others.next },
       { name: "types", files: "types", ours: guard, others: others.types },
       {
         ...{ name: "react-native", ours: ["@signet/client-react-native", "@signet/proto"] },
@@ -359,7 +360,7 @@ describe.skipIf(!isBuilt)(`the published packages${isBuilt ? "" : " (skipped: np
     const bin = "node_modules/next/dist/bin/next"
     const app = await start(
       folder,
-      [bin, "start", "-p", "0", "-H", "127.0.0.1"],
+      [bin, "start", "-p", String(await allowedPort()), "-H", "127.0.0.1"],
       /http:\/\/127\.0\.0\.1:(\d+)[\s\S]*Ready/,
       {
         ISSUER: signet.url,
@@ -370,10 +371,16 @@ describe.skipIf(!isBuilt)(`the published packages${isBuilt ? "" : " (skipped: np
       expect(await (await fetch(url)).text()).toContain("notes:")
       expect(await textOfCore(url)).toContain(coreAnswer)
       expect(await callsOf(`${url}/api/notes`, tokens)).toMatchObject({ ...allowed, ...refused })
+      // The page with the components, after a sign-in.
+      if (chromiumMissing !== undefined) return
+      expect(await readNextPage(url, signet.url)).toEqual({
+        ...{ signIn: "Sign in with Stand-in", person: "bob@example.com", errors: [] },
+        notes: { notes: [], of: expect.stringMatching(/^prn_/) },
+      })
     } finally {
       await app.stop()
     }
-  }, 180_000)
+  }, 600_000)
 
   test.skipIf(!hasOldNodes).each(["20", "22"] as const)(
     "the programs state in one sentence which Node they need, on Node %s",

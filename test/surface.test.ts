@@ -197,9 +197,13 @@ test.each<[string, () => Promise<object>, string[]]>([
       ...[
         "asList",
         "claimsIn",
+        "amountOf",
+        "Counted",
         "dateOf",
         "english",
+        "englishAccount",
         "englishFailures",
+        "englishMembers",
         "enumName",
         "explainFailure",
         "useAction",

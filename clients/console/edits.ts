@@ -22,7 +22,7 @@ export class EditConflict extends Error {
 }
 
 /** The fields that the person changed. Empty: nothing is saved. */
-export const changedFields = (opened: Fields, edited: Fields): readonly string[] =>
+export const changedFields = <Form extends Fields>(opened: Form, edited: Form): readonly (keyof Form & string)[] =>
   Object.keys(edited).filter((field) => edited[field] !== opened[field])
 
 interface Opened {

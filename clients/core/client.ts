@@ -102,6 +102,11 @@ export interface BeginSignIn extends SignInOptions {
   readonly loginHint?: string
   /** Makes the provider prompt although it recognizes the browser. */
   readonly prompt?: "login" | "select_account" | "consent"
+  /**
+   * Makes the provider authenticate the person again if the last time is older (OpenID Connect Core section 3.1.2.1), and
+   * state the time. Without a stated time no sign-in counts as recent.
+   */
+  readonly maxAgeSeconds?: number
 }
 
 /** A provider's answer to a sign-in that this client began. Its state is used up. */

@@ -1,5 +1,8 @@
 // @signet/react/core: what a sign-in page needs, for apps that load the account page later.
+
+export { type Amount, amountOf } from "./amount.ts"
 export { useService } from "./calls.ts"
+export { Counted, type CountedProps } from "./counted.tsx"
 export { englishFailures } from "./failure-texts.ts"
 export { type Explained, explainFailure, type FailureText, type FailureTexts } from "./failures.ts"
 export { type Column, List, type Listed, type ListProps } from "./list.tsx"

@@ -1,6 +1,7 @@
 import { AppAuthService } from "@signet/proto/auth/v1/app_auth_service"
 import { type ReactNode, useState } from "react"
 import { useService } from "./calls.ts"
+import { englishMembers } from "./members-text.ts"
 import { Dialog, Failed, ShownOnce } from "./parts.tsx"
 import { useText } from "./provider.tsx"
 import { useAction } from "./use-call.ts"
@@ -16,7 +17,7 @@ export interface InviteMemberProps {
 export function InviteMember({ appId, tenantId, contextId, onClose }: InviteMemberProps): ReactNode {
   const service = useService(AppAuthService)
   const text = useText()
-  const { members } = text
+  const { members = englishMembers } = text
   const [scopes, setScopes] = useState("")
   const [hours, setHours] = useState(168)
   const [code, setCode] = useState<string>()

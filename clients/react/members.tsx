@@ -4,11 +4,15 @@ import { type ReactNode, useState } from "react"
 import { useService } from "./calls.ts"
 import { InviteMember } from "./invite-member.tsx"
 import { List } from "./list.tsx"
+import { MemberEnds } from "./member-ends.tsx"
+import { englishMembers } from "./members-text.ts"
 import { Confirm, enumName, Failed, Status, Time } from "./parts.tsx"
 import { useText } from "./provider.tsx"
 import { useAuthorized } from "./use-authorized.ts"
 import { useAction } from "./use-call.ts"
 import { usePages } from "./use-pages.ts"
+
+export { englishMembers, type MembersText } from "./members-text.ts"
 
 export interface MembersProps {
   readonly appId: string
@@ -19,15 +23,20 @@ export interface MembersProps {
   readonly principalId?: string
   /** Shows a link at each member; without it the principal's id is text. */
   readonly linkTo?: (membership: Membership) => ReactNode
+  /** Shows more actions at each member that the caller may change. */
+  readonly actions?: (membership: Membership, reload: () => void) => ReactNode
 }
+
+/** A membership of another state has ended. */
+const changeable: readonly Is[] = [Is.ACTIVE, Is.SUSPENDED]
 
 type Asked = { readonly is: "suspend" | "remove" | "reject"; readonly of: Membership }
 
 /** The members of an app, a tenant or a context, for its administrator: invite, approve, suspend, resume, remove. */
 export function Members(props: MembersProps): ReactNode {
-  const { appId, tenantId = "", contextId = "", principalId = "", linkTo } = props
+  const { appId, tenantId = "", contextId = "", principalId = "", linkTo, actions } = props
   const service = useService(AppAuthService)
-  const { members } = useText()
+  const { members = englishMembers } = useText()
   const canWrite = useAuthorized({ scopes: ["auth.members.write"] }) === "yes"
   const pages = usePages([appId, tenantId, contextId, principalId], async (pageToken, signal) => {
     const asked = { appId, tenantId, contextId, principalId, pageToken, pageSize: 50 }
@@ -108,23 +117,33 @@ export function Members(props: MembersProps): ReactNode {
           { head: members.since, cell: ({ createdAt }) => <Time at={createdAt} /> },
           {
             head: "",
-            cell: (one) =>
-              buttons(one).map(({ label, run }) => (
-                <button key={label} type="button" className="signet-button" disabled={act.isPending} onClick={run}>
-                  {label}
-                </button>
-              )),
+            cell: (one) => (
+              <>
+                {canWrite && changeable.includes(one.status) && actions?.(one, pages.reload)}
+                {buttons(one).map(({ label, run }) => (
+                  <button key={label} type="button" className="signet-button" disabled={act.isPending} onClick={run}>
+                    {label}
+                  </button>
+                ))}
+              </>
+            ),
           },
         ]}
       />
       {isInviting && <InviteMember {...{ appId, tenantId, contextId }} onClose={() => setInviting(false)} />}
       {asked && (
         <Confirm
-          title={{ suspend: members.suspendTitle, remove: members.removeTitle, reject: members.reject }[asked.is]}
+          title={{ suspend: members.suspendTitle, remove: members.removeTitle, reject: members.rejectTitle }[asked.is]}
           about={
-            asked.is === "suspend"
-              ? members.suspendAbout(nameOf(asked.of, members.unnamed))
-              : members.removeAbout(nameOf(asked.of, members.unnamed))
+            asked.is === "reject" ? (
+              members.rejectAbout(nameOf(asked.of, members.unnamed))
+            ) : (
+              <MemberEnds
+                of={asked.of}
+                about={members[`${asked.is}About`](nameOf(asked.of, members.unnamed))}
+                isRemoval={asked.is === "remove"}
+              />
+            )
           }
           action={members[asked.is]}
           error={act.error}

@@ -1,5 +1,5 @@
 // The parts that the components are built of. Class names begin with `signet-`; theme.css styles them.
-import { type ReactNode, useEffect, useId, useRef, useState } from "react"
+import { type ReactNode, useId, useLayoutEffect, useRef, useState } from "react"
 import { explainFailure } from "./failures.ts"
 import { useText } from "./provider.tsx"
 
@@ -46,8 +46,11 @@ export interface DialogProps {
 export function Dialog({ title, onClose, children }: DialogProps): ReactNode {
   const dialog = useRef<HTMLDialogElement>(null)
   const id = useId()
-  useEffect(() => {
-    dialog.current?.showModal()
+  useLayoutEffect(() => {
+    const shown = dialog.current
+    shown?.showModal()
+    // Before the element leaves the document: a browser restores the focus of a dialog that is closed, not removed.
+    return () => shown?.close()
   }, [])
   return (
     <dialog

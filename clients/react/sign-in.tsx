@@ -12,10 +12,15 @@ export interface SignInProps {
   readonly tenantId?: string
   /** Signs in to this context. */
   readonly contextId?: string
+  /** Asks the person again if the provider did so longer ago. Default: 30 days, so that the provider states the time. */
+  readonly maxAgeSeconds?: number
 }
 
+const monthSeconds = 30 * 86_400
+
 /** A button for each of the app's connections that a browser can be redirected to. */
-export function SignIn({ returnTo, invitation, tenantId, contextId }: SignInProps): ReactNode {
+export function SignIn(props: SignInProps): ReactNode {
+  const { returnTo, invitation, tenantId, contextId, maxAgeSeconds = monthSeconds } = props
   const signet = useSignet()
   const text = useText()
   const options = useRead(() => signet.signInOptions())
@@ -24,7 +29,7 @@ export function SignIn({ returnTo, invitation, tenantId, contextId }: SignInProp
     setChosen(connection)
     const invitationCode = await invitation?.()
     await signet.signInWithRedirect({
-      connection,
+      ...{ connection, maxAgeSeconds },
       ...(returnTo !== undefined && { returnTo }),
       ...(invitationCode !== undefined && { invitationCode }),
       ...(tenantId !== undefined && { tenantId }),

@@ -1,8 +1,13 @@
-// Every text of the components. A translation is another object of this type.
+// The texts of the components. A translation is another object of this type.
+import type { AccountText } from "./account/text.ts"
+import { type Amount, ending } from "./amount.ts"
 import { englishFailures } from "./failure-texts.ts"
+import type { MembersText } from "./members-text.ts"
 
 export const english = {
   failures: englishFailures,
+  counting: "Counting what ends…",
+  uncounted: "What ends could not be counted.",
   retryIn: (seconds: number) => `You can try again in ${seconds} s.`,
   retry: "Try again",
   loading: "Loading…",
@@ -10,7 +15,6 @@ export const english = {
   close: "Close",
   more: "Show more",
   restart: "First page",
-  none: "None",
   copy: "Copy",
   copied: "Copied",
   shownOnce: "This is shown once. Store it now: nobody can show it again.",
@@ -18,7 +22,6 @@ export const english = {
     typeToConfirm: (word: string) => `Type “${word}” to confirm`,
   },
   signIn: {
-    title: "Sign in",
     with: (name: string) => `Sign in with ${name}`,
     none: "This app has no way to sign in from a page.",
     working: "Leaving for the provider…",
@@ -27,91 +30,15 @@ export const english = {
     manage: "Manage account",
     signOut: "Sign out",
     signOutEverywhere: "Sign out everywhere",
-  },
-  account: {
-    title: "Your account",
-    sessions: {
-      title: "Sessions",
-      about: "Each row is one sign-in on one device. Ending it signs that device out.",
-      device: "Device",
-      method: "Signed in with",
-      started: "Since",
-      lastUsed: "Last used",
-      thisOne: "this device",
-      unnamed: "Unnamed device",
-      revoke: "End session",
-      revokeTitle: "End this session?",
-      revokeAbout: (device: string) => `“${device}” is signed out. Its personal access tokens stay.`,
-      none: "No session is active.",
-    },
-    linked: {
-      title: "Linked accounts",
-      about: "Accounts that can sign you in.",
-      provider: "Provider",
-      address: "Address",
-      status: "Status",
-      unlink: "Unlink",
-      unlinkTitle: "Unlink this account?",
-      unlinkAbout: (name: string) => `“${name}” can no longer sign you in, and the sessions that it began end.`,
-    },
-    pats: {
-      title: "Personal access tokens",
-      about: "For your own programs. A token never gives more than you hold.",
-      name: "Name",
-      scopes: "Scopes",
-      expires: "Expires",
-      lastUsed: "Last used",
-      never: "never",
-      status: "Status",
-      create: "Create token",
-      createTitle: "Create a personal access token",
-      days: "Lifetime in days",
-      audience: "Audience",
-      chooseScopes: "Choose at least one scope.",
-      created: "Your new token",
-      revoke: "Revoke",
-      revokeTitle: "Revoke this token?",
-      revokeAbout: (name: string) => `Programs that use “${name}” are refused from now on. This cannot be undone.`,
-      none: "No token yet.",
-    },
-    data: {
-      title: "Your data",
-      about: "An export has everything that the service stores about you, without secrets.",
-      export: "Export as JSON",
-      delete: "Delete account",
-      deleteTitle: "Delete this account?",
-      deleteAbout:
-        "Every session and token ends at once, in all apps. After 14 days everything is erased. Until then a sign-in can cancel it.",
-      deleteWord: "delete",
-      deleted: (date: string) => `The account will be erased on ${date}.`,
-    },
-  },
-  members: {
-    title: "Members",
-    name: "Member",
-    status: "Status",
-    scopes: "Scopes",
-    since: "Since",
-    unnamed: "No name",
-    defaultScopes: "default scopes",
-    none: "No member here.",
-    invite: "Invite",
-    inviteTitle: "Invite a person",
-    inviteAbout: "The code works once. Send it over a channel that you trust.",
-    inviteScopes: "Scopes in addition to the app's default scopes, one per line",
-    inviteHours: "Valid for hours",
-    inviteCode: "Invitation code",
-    suspend: "Suspend",
-    suspendTitle: "Suspend this member?",
-    suspendAbout: (name: string) => `“${name}” cannot enter, and their sessions here end. You can resume it later.`,
-    resume: "Resume",
-    remove: "Remove",
-    removeTitle: "Remove this member?",
-    removeAbout: (name: string) =>
-      `“${name}” loses the membership, the ones inside of it, and every grant, token and delegation here. Joining again starts from nothing.`,
-    approve: "Approve",
-    reject: "Reject",
+    everywhereTitle: "Sign out everywhere?",
+    everywhereAbout: "Every device and browser is signed out, this one as well.",
+    sessionsEnd: (sessions: Amount) => `${ending([sessions, "session"])} in this app.`,
   },
 }
 
-export type Text = typeof english
+export type Text = typeof english & {
+  /** Default: `englishAccount`. A page without the account does not load it. */
+  readonly account?: AccountText
+  /** Default: `englishMembers`. */
+  readonly members?: MembersText
+}

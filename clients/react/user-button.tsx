@@ -1,7 +1,11 @@
-import { type ReactNode, useId } from "react"
+import { lazy, type ReactNode, Suspense, useId, useState } from "react"
 import { useSignet, useText } from "./provider.tsx"
 import { useAction } from "./use-call.ts"
 import { useSession } from "./use-session.ts"
+
+const SignOutEverywhere = lazy(async () => ({
+  default: (await import("./sign-out-everywhere.tsx")).SignOutEverywhere,
+}))
 
 export interface UserButtonProps {
   /** Called for "manage account". Without it the menu has no such entry. */
@@ -15,7 +19,7 @@ export function UserButton({ onManage }: UserButtonProps): ReactNode {
   const text = useText()
   const id = useId()
   const out = useAction(() => session.logout())
-  const outEverywhere = useAction(() => session.logoutAll())
+  const [isAsking, setAsking] = useState(false)
   if (state.is !== "signedIn") return null
   const name = state.user.primaryEmail ?? state.user.principalId
   const close = () => document.getElementById(id)?.hidePopover()
@@ -43,10 +47,21 @@ export function UserButton({ onManage }: UserButtonProps): ReactNode {
         <button type="button" disabled={out.isPending} onClick={() => out.run()}>
           {text.user.signOut}
         </button>
-        <button type="button" disabled={outEverywhere.isPending} onClick={() => outEverywhere.run()}>
+        <button
+          type="button"
+          onClick={() => {
+            close()
+            setAsking(true)
+          }}
+        >
           {text.user.signOutEverywhere}
         </button>
       </div>
+      {isAsking && (
+        <Suspense fallback={null}>
+          <SignOutEverywhere onClose={() => setAsking(false)} />
+        </Suspense>
+      )}
     </div>
   )
 }

@@ -100,6 +100,16 @@ describe.skipIf(!isLong || chromiumMissing !== undefined)(title, () => {
     await fresh.getByText("before the new devices").waitFor()
     await fresh.getByText("from the history of another device or a backup").first().waitFor()
     await fresh.context().close()
+    const dialog = bob.getByRole("dialog")
+    const stored = bob.getByRole("button", { name: "Delete", exact: true })
+    for (const answer of ["Cancel", "Delete"]) {
+      await stored.first().click()
+      await dialog.getByText("0 other backups stay.", { exact: false }).waitFor()
+      await dialog.getByRole("button", { name: answer, exact: true }).click()
+      await expect.poll(() => dialog.count()).toBe(0)
+      if (answer === "Cancel") expect(await stored.count()).toBe(1)
+    }
+    await expect.poll(() => stored.count()).toBe(0)
   })
 
   test("a backup in a file has no plaintext", async () => {
@@ -115,6 +125,7 @@ describe.skipIf(!isLong || chromiumMissing !== undefined)(title, () => {
     const own = phone.locator("li", { hasText: "This browser" }).locator(".signet-id")
     const deviceId = (await own.textContent()) ?? ""
     await bob.locator("li", { hasText: deviceId }).getByRole("button", { name: "Revoke" }).click()
+    await bob.getByRole("dialog").getByText("1 device ends, in 1 conversation", { exact: false }).waitFor()
     await bob.getByRole("dialog").getByRole("button", { name: "Revoke" }).click()
     // The revocation ends the device's session, too. The provider still knows the person.
     await press(phone, "Sign in with Stand-in")

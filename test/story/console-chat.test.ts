@@ -6,14 +6,15 @@ import { maxBytes } from "@signet/kernel/messaging/limits"
 import type { Download, Page } from "playwright-core"
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
 import { chromiumMissing } from "../support/chromium.ts"
+import { attack, secretPattern } from "../support/console.ts"
 import { type Chats, idOf, judge, openChats, press, unfold, write } from "../support/console-chat.ts"
+import { keptBy } from "../support/console-kept.ts"
 import { isLong } from "../support/effort.ts"
 import { fastTmpdir } from "../support/fast-tmpdir.ts"
 import { type RunningProgram, startProgram } from "../support/program.ts"
 
 const title = `the console's chat in Chromium${chromiumMissing ? ` (skipped: ${chromiumMissing})` : ""}`
 const partBytes = maxBytes.attachmentPart
-const attack = `<img src=x onerror="document.title='xss'">`
 
 describe.skipIf(!isLong || chromiumMissing !== undefined)(title, () => {
   const folder = mkdtempSync(join(fastTmpdir(), "signet-console-chat-"))
@@ -63,6 +64,21 @@ describe.skipIf(!isLong || chromiumMissing !== undefined)(title, () => {
     await file.waitFor()
     const [download] = await Promise.all([ada.waitForEvent("download"), file.click()])
     expect((await bytesOf(download)).equals(bytes)).toBe(true)
+  })
+
+  test("the name of a file and the ids that a person types stay text", async () => {
+    const name = "<img src=x onerror=document.title=1>.txt"
+    await bob
+      .getByLabel("File", { exact: true })
+      .setInputFiles({ name, mimeType: "text/html", buffer: Buffer.from("x") })
+    await ada.getByRole("button", { name }).waitFor()
+    await press(ada, "New conversation")
+    await ada.getByLabel("People", { exact: false }).fill(attack)
+    await ada.locator("dialog").getByRole("button", { name: "New conversation" }).click()
+    await ada.locator("dialog").getByRole("alert").waitFor()
+    for (const tab of [ada, bob])
+      expect([await tab.locator("img").count(), await tab.title()]).toEqual([0, "Signet chat"])
+    await ada.keyboard.press("Escape")
   })
 
   test("an interrupted upload continues in the page with the same file, and sends no part twice", async () => {
@@ -195,6 +211,7 @@ describe.skipIf(!isLong || chromiumMissing !== undefined)(title, () => {
     expect(await cid.getByText("without Cid").count()).toBe(0)
 
     await press(dee, "Leave the group")
+    await dee.getByRole("dialog").getByText("2 other members stay.", { exact: false }).waitFor()
     await dee.getByRole("dialog").getByRole("button", { name: "Leave the group" }).click()
     await dee.getByText("You are no member any more.").waitFor()
     await ada.getByRole("button", { name: "group of 2" }).waitFor()
@@ -208,6 +225,7 @@ describe.skipIf(!isLong || chromiumMissing !== undefined)(title, () => {
     await ada.getByRole("button", { name: (await idOf(eve)).slice(-6) }).click()
     await ada.getByText("first words").waitFor()
     await press(ada, "Block")
+    await ada.getByRole("dialog").getByText("You have 1 conversation with them.", { exact: false }).waitFor()
     await ada.getByRole("dialog").getByRole("button", { name: "Block" }).click()
     await ada.getByText("You have blocked this person.").waitFor()
     await ada.getByText("1 message of a blocked person hidden").waitFor()
@@ -217,9 +235,18 @@ describe.skipIf(!isLong || chromiumMissing !== undefined)(title, () => {
     await eve.context().close()
   })
 
-  test("no page reported a violation of its policy or an error", () => {
+  test("no page reported a violation of its policy or an error, and none shows, stores or prints a token", async () => {
     expect(chats.violations).toEqual([])
     expect(chats.errors).toEqual([])
+    expect(chats.said.length).toBeGreaterThan(0)
+    expect(chats.said.filter((text) => secretPattern.test(text))).toEqual([])
+    for (const tab of [ada, bob]) {
+      expect(await tab.content()).not.toMatch(secretPattern)
+      const kept = await keptBy(tab)
+      // The messenger's database is part of the search.
+      expect(kept.length).toBeGreaterThan(10_000)
+      expect(kept).not.toMatch(secretPattern)
+    }
   })
 })
 

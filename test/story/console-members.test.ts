@@ -1,6 +1,7 @@
 // Lists of many members in the console: what each interaction costs beside one of a small tenant. `npm run bench --
 // console` measures the times.
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
+import { developmentAppId } from "../../server/development/app-id.ts"
 import { chromiumMissing } from "../support/chromium.ts"
 import {
   type Cost,
@@ -11,13 +12,16 @@ import {
   openMembersConsole,
   openRoles,
   rareMembers,
+  roleInteractions,
 } from "../support/console-members.ts"
 import { effort, isLong } from "../support/effort.ts"
+import { principalOfMember } from "../support/many-members.ts"
 import { createTestDatabase, noPostgres, type TestDatabase } from "../support/postgres.ts"
 
 const missing = chromiumMissing ?? noPostgres
 const title = `many members in the console${missing ? ` (skipped: ${missing})` : ""}`
 const few = 100
+const manyRoles = 3_000
 const many = effort(few, 20_000, 1_000_000)
 
 describe.skipIf(missing !== undefined || !isLong)(title, { timeout: 3_600_000 }, () => {
@@ -61,6 +65,32 @@ describe.skipIf(missing !== undefined || !isLong)(title, { timeout: 3_600_000 },
       expect([name, ofMany?.rows]).toEqual([name, ofFew?.rows])
     }
     expect(costs.get("grants of a role")?.[1]?.rows).toBe(rareMembers)
+  })
+
+  test(`the server pages ${manyRoles} roles of a tenant, and the role picker costs no more than other lists`, async () => {
+    const { page } = large
+    const oldest = await opened.addRoles(large.tenantId, manyRoles)
+    await openRoles(large, { reload: true })
+    for (const interaction of roleInteractions) {
+      const { requests, bytes } = await interact(interaction, large, 0)
+      // The picker reads the newest 40 roles, beside the grants.
+      const most = interaction.name.startsWith("grants") ? 2 : 1
+      expect([interaction.name, requests]).toEqual([interaction.name, most])
+      expect([interaction.name, bytes]).toEqual([interaction.name, expect.toSatisfy((size) => size < 20_000)])
+    }
+    const picker = page.getByRole("combobox", { name: "Role" })
+    for (const options of [42, 82]) {
+      await expect.poll(() => picker.locator("option").count()).toBe(options)
+      await picker.selectOption("Show more")
+    }
+    // An older role is granted from its own page, which the list of roles leads to.
+    await page.goto(`${opened.story.program.url}/console/apps/${developmentAppId}/grants/${oldest}`)
+    await page.getByRole("button", { name: "Grant a role" }).click()
+    const dialog = page.getByRole("dialog")
+    expect(await dialog.getByRole("combobox", { name: "Role" }).inputValue()).toBe(oldest)
+    await dialog.getByLabel("Principal", { exact: true }).fill(principalOfMember(large.first + 1))
+    await dialog.getByRole("button", { name: "Grant a role" }).click()
+    await expect.poll(() => page.locator('section[aria-label="Grants"] tbody tr').count()).toBe(1)
   })
 
   test("a list has at most ten pages in the document, and goes back to its beginning", async () => {

@@ -1,9 +1,15 @@
 // Buttons of the console that end something, in Chromium, and what the API answers afterwards.
-// Written, never run to its end: the machine was too slow to start the program in the time of a hook.
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
 import { chromiumMissing } from "../support/chromium.ts"
-import { bearer, type Clients, clientsOver, protocols } from "../support/clients.ts"
-import { type ConsoleStory, openConsole, screenshot, signIn, tokenOf } from "../support/console.ts"
+import { bearer, type Clients } from "../support/clients.ts"
+import {
+  administratorOf,
+  type ConsoleStory,
+  openConsole,
+  openInstallation,
+  screenshot,
+  signIn,
+} from "../support/console.ts"
 import { isLong } from "../support/effort.ts"
 import { postForm } from "../support/machines.ts"
 import { request } from "../support/service-accounts.ts"
@@ -18,13 +24,9 @@ describe.skipIf(chromiumMissing !== undefined || !isLong)(title, () => {
   let machine: { principalId: string; clientId: string; secret: string }
   beforeAll(async () => {
     story = await openConsole({ SIGNET_LIMITS: JSON.stringify(limits) })
-    const { url } = story.program
-    const connect = protocols["Connect JSON over HTTP/1.1"]
-    if (connect === undefined) throw new Error("no protocol")
-    clients = clientsOver(connect(url))
-    const invited = await fetch(`${url}/dev/console`, { method: "POST" })
-    const { invitationCode } = (await invited.json()) as { invitationCode: string }
-    root = bearer(await tokenOf(url, "ada@example.com", { invitationCode }))
+    const administrator = await administratorOf(story.program.url)
+    clients = administrator.clients
+    root = await administrator.root()
     const account = { ...request, name: "gardener", allowedAudiences: ["svc-notes"], scopes: ["notes.read"] }
     const { serviceAccount } = await clients.services.createServiceAccount(account, root)
     const { id = "", principalId = "", clientId = "" } = serviceAccount ?? {}
@@ -59,7 +61,7 @@ describe.skipIf(chromiumMissing !== undefined || !isLong)(title, () => {
     await screenshot(tab, "/delegations with a policy")
     await path.getByRole("button", { name: "Stop", exact: true }).click()
     const dialog = tab.getByRole("dialog")
-    await dialog.getByText("gardener can no longer act for anybody under this policy").waitFor()
+    await dialog.getByText("gardener can no longer act for anybody under it").waitFor()
     // Nothing has ended before the answer.
     expect(await ask(form)).toEqual([200, undefined])
     await dialog.getByRole("button", { name: "Stop", exact: true }).click()
@@ -69,12 +71,7 @@ describe.skipIf(chromiumMissing !== undefined || !isLong)(title, () => {
   })
 
   test("an administrator of the installation sees the keys' time line, and lifts a lockout", async () => {
-    const context = await story.browser.newContext({ viewport: { width: 1280, height: 800 } })
-    context.setDefaultTimeout(90_000)
-    const page = await story.watched.open(context, `${story.program.url}/console`)
-    await page.getByLabel("Administer").selectOption("installation")
-    await expect.poll(() => page.getByLabel("Administer").inputValue()).toBe("installation")
-    await signIn(page, "grace@example.com", "Grace")
+    const page = await openInstallation(story)
     await page.getByRole("link", { name: "Signing keys" }).click()
     await page.locator(".time-line li").getByText("Signs from now on").first().waitFor()
     await screenshot(page, "/keys of the installation")
@@ -89,7 +86,7 @@ describe.skipIf(chromiumMissing !== undefined || !isLong)(title, () => {
     await page.getByRole("dialog").getByRole("button", { name: "Lift", exact: true }).click()
     await expect.poll(() => row.count(), { timeout: 30_000 }).toBe(0)
     expect(await ask(form)).toEqual([200, undefined])
-    await context.close()
+    await page.context().close()
   })
 
   test("no page reported a violation of its policy, or an error", () => {

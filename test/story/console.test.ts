@@ -4,7 +4,7 @@ import type { BrowserContext } from "playwright-core"
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
 import { buildConsole } from "../../scripts/console/build.ts"
 import { chromiumMissing } from "../support/chromium.ts"
-import { attack, type ConsoleStory, openConsole, secretPattern, signIn } from "../support/console.ts"
+import { attack, type ConsoleStory, openConsole, openInstallation, secretPattern, signIn } from "../support/console.ts"
 import { isLong } from "../support/effort.ts"
 
 const title = `the console in Chromium${chromiumMissing ? ` (skipped: ${chromiumMissing})` : ""}`
@@ -94,12 +94,8 @@ describe.skipIf(chromiumMissing !== undefined || !isLong)(title, () => {
   })
 
   test("refuses to overwrite a concurrent change, and saves only the changed fields", async () => {
-    const person = await newContext()
-    person.setDefaultTimeout(30_000)
-    const page = await open(person)
-    await page.getByLabel("Administer").selectOption("installation")
-    await expect.poll(() => page.getByLabel("Administer").inputValue()).toBe("installation")
-    await signIn(page, "grace@example.com", "Grace")
+    const page = await openInstallation(story)
+    const person = page.context()
     await page.getByRole("link", { name: "Apps", exact: true }).click()
     await page.getByRole("button", { name: "Create app" }).click()
     await page.getByRole("dialog").getByLabel("Name").fill("Garden")

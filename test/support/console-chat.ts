@@ -15,6 +15,8 @@ export interface Chats {
   /** Reports of the pages' policy, and errors of their scripts. */
   readonly violations: readonly string[]
   readonly errors: readonly string[]
+  /** Lines of the pages' console, and the addresses that they had. */
+  readonly said: readonly string[]
   close(): Promise<void>
 }
 
@@ -26,7 +28,9 @@ export async function openChats(url: string, folder: string): Promise<Chats> {
   })
   const violations: string[] = []
   const errors: string[] = []
+  const said: string[] = []
   return {
+    said,
     violations,
     errors,
     async open(email, query = "") {
@@ -51,7 +55,9 @@ export async function openChats(url: string, folder: string): Promise<Chats> {
   function watch(context: BrowserContext) {
     context.on("page", (tab) => {
       tab.on("pageerror", (error) => errors.push(error.message))
+      tab.on("framenavigated", (frame) => said.push(frame.url()))
       tab.on("console", (message) => {
+        said.push(message.text())
         if (message.text().includes("Content Security Policy")) violations.push(message.text())
       })
     })

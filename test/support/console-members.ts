@@ -4,9 +4,9 @@ import { administrationScopes } from "@signet/kernel/administration/scopes"
 import type { Page } from "playwright-core"
 import { developmentAppId } from "../../server/development/app-id.ts"
 import { openPostgres } from "../../server/store/postgres/open.ts"
-import { bearer, type Clients, clientsOver, protocols } from "./clients.ts"
-import { type ConsoleStory, openConsole, signIn, tokenOf } from "./console.ts"
-import { addManyMembers, emailOfMember } from "./many-members.ts"
+import type { Clients } from "./clients.ts"
+import { administratorOf, type ConsoleStory, openConsole, signIn } from "./console.ts"
+import { addManyMembers, addManyRoles, emailOfMember } from "./many-members.ts"
 
 const appId = developmentAppId
 
@@ -24,6 +24,8 @@ export interface MembersConsole {
   readonly story: ConsoleStory
   /** Signs the administrator of a new tenant in, and seeds its members. Numbers of members continue from one tenant to the next. */
   addTenant(name: string, members: number): Promise<ManyMembersPage>
+  /** Adds roles to a tenant. @returns The id of the oldest. */
+  addRoles(tenantId: string, count: number): Promise<string>
   close(): Promise<void>
 }
 
@@ -37,29 +39,24 @@ export async function openMembersConsole(databaseUrl: string): Promise<MembersCo
   const story = await openConsole({ SIGNET_PROFILE: "development", DATABASE_URL: databaseUrl })
   const { url } = story.program
   const database = openPostgres(databaseUrl, { maxConnections: 1, statementSeconds: 3_600 })
-  const connect = protocols["Connect JSON over HTTP/1.1"]
-  if (connect === undefined) throw new Error("no protocol")
-  const clients = clientsOver(connect(url))
-  const invited = await fetch(`${url}/dev/console`, { method: "POST" })
-  const { invitationCode } = (await invited.json()) as { invitationCode: string }
-  await tokenOf(url, "ada@example.com", { invitationCode })
+  const { clients, root: rootNow } = await administratorOf(url)
   let first = 0
   return {
     story,
     async addTenant(name, members) {
-      // A token of five minutes: the tenant before may have taken longer.
-      const root = bearer(await tokenOf(url, "ada@example.com"))
+      const root = await rootNow()
       const { tenant } = await clients.admin.createTenant({ appId, tenant: { name } }, root)
       const tenantId = tenant?.id ?? ""
       const [commonRoleId = "", ...rareRoleIds] = await makeRoles(clients, root, tenantId)
       const roles = { commonRoleId, rareRoleIds, perRareRole: rareMembers }
       const numbers = { from: first, to: first + members }
-      const page = await administratorOf(story, clients, root, tenantId)
+      const page = await openTenant(story, clients, root, tenantId)
       await addManyMembers(database.db, { appId, tenantId, ...roles, ...numbers, issuer: `${url}/dev/idp-a` })
       const seeded = { page, tenantId, members, first, rareRoleIds }
       first += members
       return seeded
     },
+    addRoles: (tenantId, count) => addManyRoles(database.db, { appId, tenantId, count }),
     async close() {
       await database.close()
       await story.close()
@@ -78,7 +75,7 @@ async function makeRoles({ admin }: Clients, root: Options, tenantId: string): P
   return ids
 }
 
-async function administratorOf(story: ConsoleStory, clients: Clients, root: Options, tenantId: string): Promise<Page> {
+async function openTenant(story: ConsoleStory, clients: Clients, root: Options, tenantId: string): Promise<Page> {
   const asked = { appId, tenantId, scopes: [...administrationScopes] }
   const { code } = await clients.admin.inviteMember(asked, root)
   const context = await story.browser.newContext({ viewport: { width: 1280, height: 800 } })
@@ -150,6 +147,22 @@ export const interactions: readonly Interaction[] = [
     act: ({ page, rareRoleIds }, round) =>
       page.getByRole("combobox", { name: "Role" }).selectOption(rareRoleIds[round % rareRoleIds.length] ?? ""),
     done: () => [[rows("Grants"), rareMembers]],
+  },
+]
+
+/** From the list of many roles, in the order of a visit. The last reads the roles of the picker. */
+export const roleInteractions: readonly Interaction[] = [
+  {
+    name: "next roles",
+    prepare: ({ page }) => page.getByRole("button", { name: "Show more" }).scrollIntoViewIfNeeded(),
+    act: ({ page }) => page.getByRole("button", { name: "Show more" }).click(),
+    done: () => [[rows("Roles"), 100]],
+  },
+  {
+    name: "grants with the role picker",
+    prepare: async () => undefined,
+    act: ({ page }) => parts(page).getByRole("link", { name: "Grants" }).click(),
+    done: () => [[rows("Grants"), 50]],
   },
 ]
 

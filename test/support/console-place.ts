@@ -15,8 +15,8 @@ import {
   requestOf,
   type Target,
 } from "./administered.ts"
-import { bearer, type Clients, clientsOver, protocols } from "./clients.ts"
-import { axeFindings, type ConsoleStory, openConsole, signIn, tokenOf } from "./console.ts"
+import { bearer, type Clients } from "./clients.ts"
+import { administratorOf, axeFindings, type ConsoleStory, openConsole, signIn, tokenOf } from "./console.ts"
 
 type Options = { headers: Record<string, string> }
 const appId = developmentAppId
@@ -60,12 +60,9 @@ interface Wanted {
 export async function openPlace({ level, scopes = [] }: Wanted): Promise<PlaceStory> {
   const story = await openConsole()
   const { url } = story.program
-  const connect = protocols["Connect JSON over HTTP/1.1"]
-  if (connect === undefined) throw new Error("no protocol")
-  const clients = clientsOver(connect(url))
-  const invited = await fetch(`${url}/dev/console`, { method: "POST" })
-  const { invitationCode } = (await invited.json()) as { invitationCode: string }
-  const root = bearer(await tokenOf(url, "ada@example.com", { invitationCode }))
+  const administrator = await administratorOf(url)
+  const { clients } = administrator
+  const root = await administrator.root()
   const fill = (name: string, email: string, tenantId?: string) =>
     fillPlace({ clients, root, url }, { level, name, email, tenantId })
   const mine = await fill("Kew", "bob@example.com")

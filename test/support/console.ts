@@ -4,6 +4,7 @@ import { createRequire } from "node:module"
 import { join } from "node:path"
 import type { Browser, BrowserContext, Page } from "playwright-core"
 import { launchChromium } from "./chromium.ts"
+import { bearer, type Clients, clientsOver, protocols } from "./clients.ts"
 import { fastTmpdir } from "./fast-tmpdir.ts"
 import { type RunningProgram, startProgram } from "./program.ts"
 
@@ -63,8 +64,8 @@ export async function openConsole(settings: Readonly<Record<string, string>> = {
   }
 }
 
-/** Signs a person in at the stand-in provider without a page. @param change More fields of the login request. */
-export async function tokenOf(url: string, email: string, change: object = {}): Promise<string> {
+/** Tokens of a person who signs in at the stand-in provider without a page. @param change More fields of the request. */
+export async function loginOf(url: string, email: string, change: object = {}) {
   const headers = { "content-type": "application/json" }
   const request = await fetch(`${url}/dev/idp-a/login-request`, {
     method: "POST",
@@ -73,7 +74,28 @@ export async function tokenOf(url: string, email: string, change: object = {}): 
   })
   const body = JSON.stringify({ ...((await request.json()) as object), ...change })
   const answer = await fetch(`${url}/auth/login/idp-a`, { method: "POST", headers, body })
-  return ((await answer.json()) as { accessToken: string }).accessToken
+  return (await answer.json()) as { accessToken: string; refreshToken: string }
+}
+
+/** An access token of a person who signs in at the stand-in provider without a page. */
+export const tokenOf = async (...login: Parameters<typeof loginOf>): Promise<string> =>
+  (await loginOf(...login)).accessToken
+
+/** Calls of an administrator of the development app besides the browser. */
+export interface Administrator {
+  readonly clients: Clients
+  /** Call options with a token of its own, because tokens expire within a slow story. */
+  root(): Promise<ReturnType<typeof bearer>>
+}
+
+/** Makes Ada an administrator of the development app. */
+export async function administratorOf(url: string): Promise<Administrator> {
+  const connect = protocols["Connect JSON over HTTP/1.1"]
+  if (connect === undefined) throw new Error("no protocol")
+  const invited = await fetch(`${url}/dev/console`, { method: "POST" })
+  const { invitationCode } = (await invited.json()) as { invitationCode: string }
+  await tokenOf(url, "ada@example.com", { invitationCode })
+  return { clients: clientsOver(connect(url)), root: async () => bearer(await tokenOf(url, "ada@example.com")) }
 }
 
 /** Signs in as an administrator, or as what the page has chosen. */
@@ -84,6 +106,20 @@ export async function signIn(page: Page, email: string, name: string): Promise<v
   await page.fill("input[name=name]", name)
   await page.click("button")
   await page.waitForURL(/\/console/)
+}
+
+/** Signs Grace in as an administrator of the installation, in a browser profile of her own. */
+export async function openInstallation({ browser, program, watched }: ConsoleStory): Promise<Page> {
+  const context = await browser.newContext({ viewport: { width: 1280, height: 800 } })
+  context.setDefaultTimeout(90_000)
+  const page = await watched.open(context, `${program.url}/console`)
+  const choice = page.getByLabel("Administer")
+  await choice.selectOption("installation")
+  // The choice makes an invitation first.
+  while ((await choice.inputValue()) !== "installation") await page.waitForTimeout(50)
+  await signIn(page, "grace@example.com", "Grace")
+  await page.getByRole("heading", { name: "Overview" }).waitFor()
+  return page
 }
 
 /** What pages report: violations of the policy, errors, console output, addresses. */

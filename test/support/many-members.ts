@@ -19,6 +19,8 @@ export interface ManyMembers {
 /** The verified address of a member. */
 export const emailOfMember = (number: number): string => `member${number}@many.example`
 
+export const principalOfMember = (number: number): string => `prn_${String(number).padStart(26, "0")}`
+
 /**
  * Inserts people as sign-ups and an administrator would: identity, principal, provider account, memberships of the app
  * and of the tenant, and a grant in the tenant. A higher number is an older record.
@@ -69,4 +71,15 @@ export async function addManyMembers(db: Database, many: ManyMembers): Promise<v
     await sql`set session_replication_role = origin`.execute(session)
   })
   await sql`vacuum (analyze) identity, principal, provider_account, membership, role_grant`.execute(db)
+}
+
+/** Inserts roles of a tenant. A higher number is an older record. @returns The id of the oldest. */
+export async function addManyRoles(db: Database, of: { appId: string; tenantId: string; count: number }) {
+  const at = sql`now() - g * interval '1 second'`
+  await sql`insert into role
+      (id, app_id, tenant_id, key, description, permissions, inheritable, assignable_at, status, created_at, updated_at)
+    select 'rol_' || lpad(g::text, 26, '0'), ${of.appId}, ${of.tenantId}, 'many.' || g, 'Role ' || g, '{}', true, '{}',
+      'ACTIVE', ${at}, ${at}
+    from generate_series(1, ${sql.lit(of.count)}) as g`.execute(db)
+  return `rol_${String(of.count).padStart(26, "0")}`
 }

@@ -3,6 +3,7 @@
 import { Account, LinkedAccounts, OwnData, Pats, Sessions } from "@signet/react/account"
 import {
   Confirm,
+  Counted,
   Dialog,
   Failed,
   List,
@@ -37,6 +38,7 @@ export function Components(): ReactNode {
     ["Members", <Members key="example" {...{ appId, tenantId, contextId }} />],
     ["List", <ListExample key="example" />],
     ["Confirm", <ConfirmExample key="example" />],
+    ["Counted", <Counted key="example" about={t.exampleQuestion} count={async () => t.exampleCount} />],
     ["Dialog", <DialogExample key="example" />],
     // A page that shows it has not loaded.
     ["Loading", undefined],

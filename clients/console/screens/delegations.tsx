@@ -5,6 +5,7 @@ import { type ReactNode, useState } from "react"
 import { useAccess } from "../access.tsx"
 import { changed, useAsk, useList } from "../ask.ts"
 import { Card, Page } from "../page.tsx"
+import { t as counted } from "../text/counted.ts"
 import { t } from "../text/screens.ts"
 
 /** Each actor, the user for whom it acts, the services, and the time of the end. */
@@ -54,7 +55,7 @@ function Policies(): ReactNode {
           ? t.delegation.stopped(dateOf(policy.revokedAt).toLocaleString())
           : t.delegation.perToken(policy.maxSeconds),
       })}
-      about={t.delegation.stopPolicy}
+      about={counted.policy}
       stop={async ({ id }) => {
         await service.revokeDelegationPolicy({ policyId: id })
         await changed("delegations")
@@ -86,7 +87,7 @@ function Own(): ReactNode {
             ? t.delegation.until(dateOf(one.expiresAt).toLocaleString())
             : "",
       })}
-      about={t.delegation.stopOwn}
+      about={counted.delegation}
       stop={async ({ id }) => {
         await service.revokeDelegation({ delegationId: id })
         await changed("delegations")

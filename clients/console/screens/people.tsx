@@ -13,7 +13,7 @@ export function People(): ReactNode {
   const { query } = useRoute()
   const find = query.get("find") ?? ""
   const [text, setText] = useState(find)
-  const [by, setBy] = useState(query.get("by") ?? "email")
+  const [by, setBy] = useState(query.get("by") ?? "any")
   return (
     <Page title={t.people.title} about={t.people.about}>
       <form
@@ -31,15 +31,16 @@ export function People(): ReactNode {
           value={by}
           onChange={setBy}
           of={[
+            ["any", t.people.any],
             ["email", t.people.email],
-            ...(["IDP_A", "IDP_B", "IDP_C"] as const).map((name) => [name, t.people.subjectAt(name)] as const),
+            ...[...providers.keys()].map((name) => [name, t.people.subjectAt(name)] as const),
           ]}
         />
         <button type="submit" className="signet-button signet-primary">
           {t.people.search}
         </button>
       </form>
-      {find !== "" && <Found find={find} by={query.get("by") ?? "email"} />}
+      {find !== "" && <Found find={find} by={query.get("by") ?? "any"} />}
     </Page>
   )
 }
@@ -47,12 +48,19 @@ export function People(): ReactNode {
 function Found({ find, by }: { find: string; by: string }): ReactNode {
   const admin = useService(AppAuthService)
   const { data, error, isPending, refetch } = useAsk(["people", find, by], async (signal) => {
-    const provider = providerOf(by)
-    const request =
-      provider === undefined
-        ? { by: { case: "email", value: find } as const }
-        : { by: { case: "subject", value: { provider, subject: find } } as const }
-    return (await admin.findUsers(request, { signal })).users
+    const byEmail = async () =>
+      (await admin.findUsers({ by: { case: "email", value: find } as const }, { signal })).users
+    const bySubject = async (provider: Provider) =>
+      (await admin.findUsers({ by: { case: "subject", value: { provider, subject: find } } as const }, { signal }))
+        .users
+    if (by === "email") return byEmail()
+    const provider = providers.get(by)
+    if (provider !== undefined) return bySubject(provider)
+    const found = looksLikeEmail(find) ? await byEmail() : []
+    if (found.length > 0) return found
+    // A text without "@" is a subject, and a subject can be an address.
+    const all = await Promise.all([...providers.values()].map(bySubject))
+    return [...new Map(all.flat().map((user) => [user.principal?.id, user])).values()]
   })
   if (isPending) return <Loading />
   if (error) return <Failed error={error} retry={() => void refetch()} />
@@ -68,8 +76,14 @@ function Found({ find, by }: { find: string; by: string }): ReactNode {
   )
 }
 
-const providerOf = (by: string): Provider | undefined =>
-  by === "IDP_A" ? Provider.IDP_A : by === "IDP_B" ? Provider.IDP_B : by === "IDP_C" ? Provider.IDP_C : undefined
+const providers = new Map([
+  ["IDP_A", Provider.IDP_A],
+  ["IDP_B", Provider.IDP_B],
+  ["IDP_C", Provider.IDP_C],
+])
+
+/** As the service reads addresses: one "@" between two parts without spaces. */
+const looksLikeEmail = (text: string): boolean => /^[^\s@]+@[^\s@]+$/.test(text)
 
 function PersonCard({ user: { principal, identity, memberships } }: { user: FoundUser }): ReactNode {
   if (principal === undefined) return null

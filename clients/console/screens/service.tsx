@@ -22,6 +22,7 @@ import { useAccess } from "../access.tsx"
 import { changed, useAsk } from "../ask.ts"
 import { Card, Facts, Id, Page } from "../page.tsx"
 import { Link, useRoute } from "../router.tsx"
+import { t as counted } from "../text/counted.ts"
 import { t } from "../text/screens.ts"
 
 /** One service account with its secrets. */
@@ -66,6 +67,9 @@ export function Service(): ReactNode {
     </Page>
   )
 }
+
+const activeOf = (secrets: readonly ServiceSecret[]): number =>
+  secrets.filter(({ status }) => status === SecretIs.ACTIVE).length
 
 interface SecretsProps {
   readonly account: ServiceAccount
@@ -133,7 +137,12 @@ function Secrets({ account, secrets, canWrite }: SecretsProps): ReactNode {
       {revoking && (
         <Confirm
           title={t.service.revokeTitle}
-          about={t.service.revokeAbout(revoking.hint)}
+          about={
+            <>
+              <p>{t.service.revokeAbout(revoking.hint)}</p>
+              <p>{counted.otherSecrets(activeOf(secrets) - 1)}</p>
+            </>
+          }
           action={t.service.revoke}
           error={revoke.error}
           isPending={revoke.isPending}
@@ -169,7 +178,7 @@ function Switch({ account, secrets }: Pick<SecretsProps, "account" | "secrets">)
       {isAsking && (
         <Confirm
           title={t.service.disableTitle(account.name)}
-          about={t.service.disableAbout(secrets.filter(({ status }) => status === SecretIs.ACTIVE).length)}
+          about={t.service.disableAbout(activeOf(secrets))}
           action={t.service.disable}
           error={act.error}
           isPending={act.isPending}

@@ -28,6 +28,8 @@ export const keys = {
   blockTitle: (who: string) => `Block ${who}?`,
   blockAbout:
     "On all your devices. They cannot begin a conversation with you or add you to a group, and are not told. Their messages in groups are hidden.",
+  blockCount: (conversations: number) =>
+    `1 person is blocked. You have ${plural(conversations, "conversation", "conversations")} with them.`,
   own: "Your devices and history",
   ownAbout: "This browser is a device with keys of its own. Neither the server nor another device has them.",
   yourDevices: "Your devices",
@@ -35,6 +37,8 @@ export const keys = {
   revoke: "Revoke",
   revokeTitle: "Revoke this device?",
   revokeAbout: "The members of every conversation remove it. It reads nothing that is written from then on.",
+  revokeCount: (conversations: number) =>
+    `1 device ends, in ${plural(conversations, "conversation", "conversations")} of this browser.`,
   history: "History",
   historyAbout:
     "A new device reads nothing that was written before it. Another device of yours can send its history, encrypted from one to the other.",
@@ -67,6 +71,9 @@ export const keys = {
   storedBackups: "Backups at the server",
   noBackups: "None.",
   remove: "Delete",
+  removeTitle: "Delete this backup?",
+  removeAbout: (date: string, others: number) =>
+    `1 backup ends, of ${date}: its recovery key opens nothing then. ${plural(others, "other backup stays", "other backups stay")}.`,
   restore: "Restore a backup",
   restoreServer: "From the server",
   restoreFile: "From a file",

@@ -90,5 +90,6 @@ export const chat = {
     `The group gets new keys without ${plural(devices, "device", "devices")} of this person. They read nothing that is written from then on, and keep what they have.`,
   leave: "Leave the group",
   leaveTitle: "Leave this group?",
-  leaveAbout: "Another member's device removes your devices. What you have read stays in this browser.",
+  leaveAbout: (others: number) =>
+    `1 membership ends: another member's device removes your devices. ${plural(others, "other member stays", "other members stay")}. What you have read stays in this browser.`,
 }

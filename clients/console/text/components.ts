@@ -14,6 +14,7 @@ export const t = {
     Members: "Invites, approves, suspends, resumes and removes members, for an administrator.",
     List: "A table of a paged list, with its loading, empty and failed states.",
     Confirm: "Asks before a destructive action, and says what it ends.",
+    Counted: "What an action ends, with the number, which is read when the question opens.",
     Failed: "Says what failed and what to do next, by the typed reason.",
     ShownOnce: "A secret that is in the page only while this part is.",
     Status: "A state as a word with a color.",
@@ -36,9 +37,13 @@ export const t = {
     ["asList(read, itemsOf)", "A read of a whole list, as <List> shows it."],
     ["explainFailure(error, texts)", "The meaning of a failure and the next step, by its typed reason."],
     ["claimsIn(token)", "Audience and scopes of an access token, unverified."],
+    ["amountOf(items, nextPageToken)", "The length of a list's first page, and whether there are more."],
     ["dateOf(time)", "A time of the contract as a Date."],
     ["enumName(Enum, value)", "The name of an enum value, such as ACTIVE."],
-    ["english, englishFailures", "Every text in English. Another language has the types Text and FailureTexts."],
+    [
+      "english, englishFailures, englishAccount, englishMembers",
+      "Every text in English. Another language has the types Text and FailureTexts.",
+    ],
   ] as readonly (readonly [code: string, does: string])[],
   exampleFailure: "The example failed",
   exampleLabel: "An example, not a secret",
@@ -51,6 +56,7 @@ export const t = {
   exampleClose: "Close",
   examplePending: "Pending…",
   exampleQuestion: "End this example?",
+  exampleCount: "1 example ends.",
   exampleAbout: "1 example ends. Nothing else changes.",
 }
 
@@ -64,6 +70,7 @@ export const code = {
   List: '<List list={list} columns={columns} keyOf={({ id }) => id} none="No item." label="Items" />',
   Confirm:
     '<Confirm title="End it?" about="1 item ends." action="End"\n  isPending={end.isPending} onConfirm={() => end.run()} onClose={close} />',
+  Counted: '<Counted about="Each item ends." count={async (signal) => text(await read(signal))} />',
   Failed: "<Failed error={read.error} retry={read.reload} />",
   ShownOnce: '<ShownOnce label="Client secret" secret={secret} />',
   Status: '<Status name="DELETION_PENDING" />',

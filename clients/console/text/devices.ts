@@ -14,7 +14,7 @@ export const t = {
   end: "Revoke",
   endTitle: "Revoke this device permanently?",
   endAbout: (name: string) =>
-    `“${name}” can never send or read messages again. Its sessions end, and it is removed from every conversation.`,
+    `1 device ends: “${name}” can never send or read messages again. Its sessions end, and it is removed from every conversation.`,
   endAll: "Revoke all devices",
   endAllTitle: "Revoke all devices permanently?",
   endAllAbout: (count: number, hasMore: boolean) =>

@@ -1,14 +1,17 @@
+import { edit } from "./edit.ts"
 import { t as frame, plural } from "./frame.ts"
 import { overview } from "./overview.ts"
 
 export const t = {
   ...frame,
+  edit,
   overview,
   people: {
     title: "People",
     about: "The match is exact. Each look-up is counted and recorded in the audit, without the text that you search.",
     find: "Address, subject or id",
     by: "Search by",
+    any: "address or subject",
     email: "verified email address",
     subjectAt: (provider: string) => `subject at ${provider}`,
     search: "Search",
@@ -46,7 +49,8 @@ export const t = {
     block: "Block",
     unblock: "Lift the block",
     blockTitle: "Block this provider account?",
-    blockAbout: (name: string) => `“${name}” can no longer sign in, in any app, and the sessions that it began end.`,
+    blockAbout: (name: string) =>
+      `1 account is blocked: “${name}” can no longer sign in, in any app, and the sessions that it began end.`,
     ask: {
       suspend: {
         title: "Suspend this principal?",
@@ -107,12 +111,6 @@ export const t = {
       suspend: (name: string) => `Suspend “${name}”?`,
       archive: (name: string) => `Archive “${name}”?`,
     },
-    counting: "Counting what ends…",
-    uncounted: "What ends could not be counted.",
-    members: (count: number, isMore: boolean) =>
-      isMore
-        ? `${count} active members or more are affected.`
-        : `${plural(count, "active member is", "active members are")} affected.`,
   },
   tenant: {
     id: "Tenant",
@@ -158,7 +156,7 @@ export const t = {
     enable: "Enable",
     disableTitle: (name: string) => `Disable “${name}”?`,
     disableAbout:
-      "Nobody can sign in with this connection, and the sessions that it began end. You can enable it again.",
+      "1 connection is disabled: nobody can sign in with it. The sessions that it began end; no call counts them. You can enable it again.",
   },
   invitation: {
     id: "Invitation",
@@ -176,12 +174,9 @@ export const t = {
     levels: "Can be granted at",
     all: "every level",
     create: "Create role",
-    edit: (key: string) => `Edit ${key}`,
     archive: "Archive",
     archiveTitle: (key: string) => `Archive the role ${key}?`,
     archiveAbout: "The role ends permanently, and every grant of it.",
-    grants: (count: number, isMore: boolean) =>
-      isMore ? `${count} active grants or more end.` : `${plural(count, "active grant ends", "active grants end")}.`,
     none: "No role yet.",
   },
   permission: { key: "Permission", create: "Add permission", none: "No permission yet." },
@@ -205,8 +200,6 @@ export const t = {
     createTitle: "Grant a role",
     revoke: "Revoke",
     revokeTitle: "Revoke this grant?",
-    revokeAbout: (role: string, where: string) =>
-      `The principal loses the role ${role} for ${where}. Tokens that are older become stale and are refreshed.`,
     none: "No grant.",
   },
   services: {
@@ -261,9 +254,6 @@ export const t = {
     stopped: (date: string) => `stopped ${date}`,
     stop: "Stop",
     stopTitle: "Stop this delegation?",
-    stopPolicy: (actor: string) =>
-      `${actor} can no longer act for anybody under this policy, and every standing delegation under it ends. Tokens that it holds expire within five minutes.`,
-    stopOwn: (actor: string) => `${actor} can no longer act for you, and the tokens that it holds are revoked.`,
   },
   audit: {
     title: "Audit",
@@ -334,15 +324,5 @@ export const t = {
     keysAbout: "The keys of access tokens are published.",
     messaging: "Messaging",
     messagingAbout: "The messaging service states its limits.",
-  },
-  edit: {
-    edit: "Edit",
-    field: "Field",
-    opened: "When you opened it",
-    now: "Now",
-    unsaved: (count: number) => `${plural(count, "field has", "fields have")} unsaved changes.`,
-    conflict: "Somebody else has changed this since you opened it. Nothing was saved.",
-    conflictNext: "Look at what changed, load the current state, then make your change again.",
-    reload: "Load the current state",
   },
 }

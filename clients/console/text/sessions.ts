@@ -13,7 +13,7 @@ export const t = {
   expires: "Idle until",
   end: "Revoke",
   endTitle: "Revoke this session?",
-  endAbout: (name: string) => `“${name}” is signed out. Its access tokens are rejected from now on.`,
+  endAbout: (name: string) => `1 session ends: “${name}” is signed out. Its access tokens are rejected from now on.`,
   endAll: "Revoke all",
   endAllTitle: "Revoke all sessions of this person?",
   endAllAbout: (count: number, hasMore: boolean) =>

@@ -41,7 +41,16 @@ export function createRedirects(deps: RedirectDeps): Pick<Signet, "signInOptions
   }
 
   async function beginSignIn(of: BeginSignIn): Promise<{ url: string; state: string }> {
-    const { connection, redirectUri, returnTo = "/", display = "page", loginHint, prompt, ...options } = of
+    const {
+      connection,
+      redirectUri,
+      returnTo = "/",
+      display = "page",
+      loginHint,
+      prompt,
+      maxAgeSeconds,
+      ...options
+    } = of
     checkReturnPath(returnTo)
     const option = selectOption(await list(), connection)
     const started = { provider: "IDP_A", connection: option.connection, redirectUri } as const
@@ -50,7 +59,7 @@ export function createRedirects(deps: RedirectDeps): Pick<Signet, "signInOptions
     const digest = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(codeVerifier))
     const url = authorizationUrl({
       ...{ authorizationEndpoint: option.authorizationEndpoint, clientId: option.clientId, scopes: option.scopes },
-      ...{ redirectUri, state, loginHint, prompt, codeChallenge: base64url(new Uint8Array(digest)) },
+      ...{ redirectUri, state, loginHint, prompt, maxAgeSeconds, codeChallenge: base64url(new Uint8Array(digest)) },
       nonce: await carriedNonce(option.nonceMode, nonce),
     })
     await pendingSignIns.put({

@@ -15,6 +15,7 @@ interface Asked {
   readonly codeChallenge: string
   readonly loginHint: string | undefined
   readonly prompt: string | undefined
+  readonly maxAgeSeconds: number | undefined
 }
 
 /** @throws SignetError ANSWER_INVALID for an endpoint to which a browser must not be sent. */
@@ -34,6 +35,7 @@ export function authorizationUrl(asked: Asked): string {
     code_challenge_method: "S256",
     ...(asked.loginHint !== undefined && { login_hint: asked.loginHint }),
     ...(asked.prompt !== undefined && { prompt: asked.prompt }),
+    ...(asked.maxAgeSeconds !== undefined && { max_age: String(asked.maxAgeSeconds) }),
   }
   for (const [name, value] of Object.entries(parameters)) url.searchParams.set(name, value)
   return url.href

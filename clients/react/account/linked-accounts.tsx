@@ -4,13 +4,14 @@ import { type ReactNode, useState } from "react"
 import { useService } from "../calls.ts"
 import { List } from "../list.tsx"
 import { Confirm, enumName, Status } from "../parts.tsx"
-import { useText } from "../provider.tsx"
 import { asList, useAction, useRead } from "../use-call.ts"
+import { StepUp } from "./step-up.tsx"
+import { useAccountText } from "./use-account-text.ts"
 
 /** The provider accounts that sign the person in. */
 export function LinkedAccounts(): ReactNode {
   const service = useService(AccountService)
-  const { account } = useText()
+  const account = useAccountText()
   const read = useRead((signal) => service.listProviderAccounts({}, { signal }))
   const [unlinking, setUnlinking] = useState<ProviderAccount>()
   const unlink = useAction(async ({ id }: ProviderAccount) => {
@@ -18,6 +19,9 @@ export function LinkedAccounts(): ReactNode {
     setUnlinking(undefined)
     read.reload()
   })
+  const othersOf = ({ id }: ProviderAccount) =>
+    read.data?.providerAccounts.filter((one) => one.id !== id && one.status === ProviderAccount_Status.LINKED).length ??
+    0
   const nameOf = ({ email, subject }: ProviderAccount) => email || subject
   return (
     <section className="signet-section">
@@ -56,7 +60,12 @@ export function LinkedAccounts(): ReactNode {
       {unlinking && (
         <Confirm
           title={account.linked.unlinkTitle}
-          about={account.linked.unlinkAbout(nameOf(unlinking))}
+          about={
+            <>
+              <p>{account.linked.unlinkAbout(nameOf(unlinking), othersOf(unlinking))}</p>
+              <StepUp error={unlink.error} />
+            </>
+          }
           action={account.linked.unlink}
           error={unlink.error}
           isPending={unlink.isPending}

@@ -5,6 +5,8 @@ import { Dialog, Failed, Loading, ShownOnce } from "../parts.tsx"
 import { useSignet, useText } from "../provider.tsx"
 import { claimsIn } from "../token-claims.ts"
 import { useAction, useRead } from "../use-call.ts"
+import { StepUp } from "./step-up.tsx"
+import { useAccountText } from "./use-account-text.ts"
 
 export interface NewPatProps {
   readonly onCreated: () => void
@@ -16,7 +18,7 @@ export function NewPat({ onCreated, onClose }: NewPatProps): ReactNode {
   const service = useService(PatService)
   const { session } = useSignet()
   const text = useText()
-  const { pats } = text.account
+  const { pats } = useAccountText()
   const held = useRead(async () => claimsIn(await session.accessToken()))
   const [name, setName] = useState("")
   const [days, setDays] = useState(90)
@@ -80,6 +82,7 @@ export function NewPat({ onCreated, onClose }: NewPatProps): ReactNode {
           ))}
         </fieldset>
         <Failed error={create.error} />
+        <StepUp error={create.error} />
         <div className="signet-actions">
           <button type="button" className="signet-button" onClick={onClose}>
             {text.cancel}

@@ -1,15 +1,22 @@
 import { toJsonString } from "@bufbuild/protobuf"
 import { AccountService, ExportIdentityResponseSchema } from "@signet/proto/auth/v1/account_service"
+import { Pat_Status, PatService } from "@signet/proto/auth/v1/pat_service"
+import { SessionService } from "@signet/proto/auth/v1/session_service"
 import { type ReactNode, useState } from "react"
+import { amountOf } from "../amount.ts"
 import { useService } from "../calls.ts"
+import { Counted } from "../counted.tsx"
 import { Confirm, dateOf, Failed } from "../parts.tsx"
-import { useText } from "../provider.tsx"
 import { useAction } from "../use-call.ts"
+import { StepUp } from "./step-up.tsx"
+import { useAccountText } from "./use-account-text.ts"
 
 /** Export and deletion. */
 export function OwnData(): ReactNode {
   const service = useService(AccountService)
-  const { account } = useText()
+  const sessions = useService(SessionService)
+  const pats = useService(PatService)
+  const account = useAccountText()
   const [isDeleting, setDeleting] = useState(false)
   const [erasedOn, setErasedOn] = useState<string>()
   const take = useAction(async () => {
@@ -23,6 +30,14 @@ export function OwnData(): ReactNode {
     setErasedOn(deletesAt && dateOf(deletesAt).toLocaleDateString())
     setDeleting(false)
   })
+  const count = async (signal: AbortSignal) => {
+    const [held, made] = await Promise.all([
+      sessions.listSessions({ pageSize: 100 }, { signal }),
+      pats.listPats({ pageSize: 100 }, { signal }),
+    ])
+    const active = made.pats.filter(({ status }) => status === Pat_Status.ACTIVE)
+    return account.data.ends(amountOf(held.sessions, held.nextPageToken), amountOf(active, made.nextPageToken))
+  }
   return (
     <section className="signet-section">
       <h2>{account.data.title}</h2>
@@ -36,11 +51,17 @@ export function OwnData(): ReactNode {
         </button>
       </div>
       <Failed error={take.error} />
+      <StepUp error={take.error} />
       {erasedOn !== undefined && <p role="status">{account.data.deleted(erasedOn)}</p>}
       {isDeleting && (
         <Confirm
           title={account.data.deleteTitle}
-          about={account.data.deleteAbout}
+          about={
+            <>
+              <Counted about={account.data.deleteAbout} count={count} />
+              <StepUp error={remove.error} />
+            </>
+          }
           word={account.data.deleteWord}
           action={account.data.delete}
           error={remove.error}

@@ -3,14 +3,14 @@ import { type ReactNode, useState } from "react"
 import { useService } from "../calls.ts"
 import { List } from "../list.tsx"
 import { Confirm, enumName, Status, Time } from "../parts.tsx"
-import { useText } from "../provider.tsx"
 import { asList, useAction, useRead } from "../use-call.ts"
 import { NewPat } from "./new-pat.tsx"
+import { useAccountText } from "./use-account-text.ts"
 
 /** The person's personal access tokens in this app. */
 export function Pats(): ReactNode {
   const service = useService(PatService)
-  const { account } = useText()
+  const account = useAccountText()
   const read = useRead((signal) => service.listPats({ pageSize: 100 }, { signal }))
   const [isCreating, setCreating] = useState(false)
   const [revoking, setRevoking] = useState<Pat>()

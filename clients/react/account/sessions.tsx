@@ -4,14 +4,13 @@ import { type ReactNode, useState } from "react"
 import { useService } from "../calls.ts"
 import { List } from "../list.tsx"
 import { Confirm, Time } from "../parts.tsx"
-import { useText } from "../provider.tsx"
 import { asList, useAction, useRead } from "../use-call.ts"
+import { useAccountText } from "./use-account-text.ts"
 
 /** The person's active sessions in this app. */
 export function Sessions(): ReactNode {
   const service = useService(SessionService)
-  const text = useText()
-  const { account } = text
+  const account = useAccountText()
   const read = useRead((signal) => service.listSessions({ pageSize: 100 }, { signal }))
   const [ending, setEnding] = useState<Session>()
   const end = useAction(async ({ id }: Session) => {

@@ -1,5 +1,5 @@
 import type { DeviceInfo, Messenger } from "@signet/client-web/messaging"
-import { Confirm, Status, useAction } from "@signet/react/core"
+import { Confirm, Counted, Status, useAction } from "@signet/react/core"
 import { type ReactNode, useEffect, useState } from "react"
 import { t } from "../../text/chat.ts"
 import { Problem } from "../problem.tsx"
@@ -51,7 +51,12 @@ export function Devices({ messenger, keyVersion }: { messenger: Messenger; keyVe
       {asked && (
         <Confirm
           title={t.keys.revokeTitle}
-          about={t.keys.revokeAbout}
+          about={
+            <Counted
+              about={t.keys.revokeAbout}
+              count={async () => t.keys.revokeCount((await messenger.conversations()).length)}
+            />
+          }
           action={t.keys.revoke}
           error={revoke.error}
           isPending={revoke.isPending}

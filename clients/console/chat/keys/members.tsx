@@ -120,7 +120,7 @@ function Group({ messenger, info, version }: GroupProps): ReactNode {
       {isLeaving && (
         <Confirm
           title={t.chat.leaveTitle}
-          about={t.chat.leaveAbout}
+          about={t.chat.leaveAbout(info.memberUserIds.length - 1)}
           action={t.chat.leave}
           error={leave.error}
           isPending={leave.isPending}

@@ -1,5 +1,5 @@
 import { isMessagingError, type Messenger, type UserVerification } from "@signet/client-web/messaging"
-import { Confirm, Status, useAction } from "@signet/react/core"
+import { Confirm, Counted, Status, useAction } from "@signet/react/core"
 import { type ReactNode, useEffect, useState } from "react"
 import { t } from "../../text/chat.ts"
 import { Problem } from "../problem.tsx"
@@ -152,6 +152,10 @@ export function Blocking({
     await (isBlocked ? messenger.unblock(userId) : messenger.block(userId))
     setAsking(false)
   })
+  const count = async () => {
+    const all = await messenger.conversations()
+    return t.keys.blockCount(all.filter(({ memberUserIds }) => memberUserIds.includes(userId)).length)
+  }
   return (
     <>
       <button
@@ -166,7 +170,7 @@ export function Blocking({
       {isAsking && (
         <Confirm
           title={t.keys.blockTitle(short(userId))}
-          about={t.keys.blockAbout}
+          about={<Counted about={t.keys.blockAbout} count={count} />}
           action={t.keys.block}
           error={change.error}
           isPending={change.isPending}

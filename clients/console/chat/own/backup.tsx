@@ -6,7 +6,7 @@ import {
   type StoredBackup,
   storeBackup,
 } from "@signet/client-web/messaging/backup"
-import { Dialog, ShownOnce, useAction } from "@signet/react/core"
+import { Confirm, Dialog, ShownOnce, useAction } from "@signet/react/core"
 import { type ReactNode, useCallback, useEffect, useState } from "react"
 import { t } from "../../text/chat.ts"
 import { saveAs } from "../attachment.tsx"
@@ -25,8 +25,10 @@ export function Backup({ messenger }: { messenger: Messenger }): ReactNode {
     setRecoveryKey(await (to === "server" ? toServer(messenger) : toFile(messenger)))
     await reload()
   })
+  const [asked, setAsked] = useState<StoredBackup>()
   const remove = useAction(async (id: string) => {
     await deleteStoredBackup(messenger, id)
+    setAsked(undefined)
     await reload()
   })
   return (
@@ -48,21 +50,37 @@ export function Backup({ messenger }: { messenger: Messenger }): ReactNode {
       </div>
       {create.isPending && <progress aria-label={t.keys.backup} />}
       <p role="status">{isDone && t.keys.backedUp}</p>
-      <Problem error={create.error ?? remove.error} />
+      <Problem error={create.error} />
       <h3>{t.keys.storedBackups}</h3>
       {found?.length === 0 && <p className="signet-muted">{t.keys.noBackups}</p>}
       <ul className="rows">
-        {found?.map(({ id, storedAtMs, size }) => (
-          <li key={id}>
+        {found?.map((stored) => (
+          <li key={stored.id}>
             <span>
-              {dates.format(storedAtMs)} · {t.chat.bytes(size)}
+              {dates.format(stored.storedAtMs)} · {t.chat.bytes(stored.size)}
             </span>
-            <button type="button" className="signet-button" disabled={remove.isPending} onClick={() => remove.run(id)}>
+            <button
+              type="button"
+              className="signet-button"
+              disabled={remove.isPending}
+              onClick={() => setAsked(stored)}
+            >
               {t.keys.remove}
             </button>
           </li>
         ))}
       </ul>
+      {asked && (
+        <Confirm
+          title={t.keys.removeTitle}
+          about={t.keys.removeAbout(dates.format(asked.storedAtMs), (found?.length ?? 1) - 1)}
+          action={t.keys.remove}
+          error={remove.error}
+          isPending={remove.isPending}
+          onConfirm={() => remove.run(asked.id)}
+          onClose={() => setAsked(undefined)}
+        />
+      )}
       <Restore messenger={messenger} hasStored={(found?.length ?? 0) > 0} />
       {recoveryKey !== undefined && (
         <Dialog title={t.keys.recoveryKey} onClose={() => {}}>

@@ -1,14 +1,16 @@
 import { AppAuthService } from "@signet/proto/auth/v1/app_auth_service"
 import { type App, PlaceStatus } from "@signet/proto/auth/v1/apps"
-import { enumName, Status, useAction, useService } from "@signet/react/core"
-import { type ReactNode, useState } from "react"
+import { enumName, Status, useService } from "@signet/react/core"
+import type { ReactNode } from "react"
 import { useAccess } from "../../access.tsx"
 import { changed } from "../../ask.ts"
 import { EditFailed } from "../../edit-failed.tsx"
-import { changedFields, type Fields, saveUnlessChanged } from "../../edits.ts"
+import type { Fields } from "../../edits.ts"
 import { Card, Facts, Field, words } from "../../page.tsx"
 import { t } from "../../text/screens.ts"
+import { useEdit } from "../../use-edit.ts"
 import { PlaceActions } from "./place-actions.tsx"
+import { usePlaceCounts } from "./place-counts.ts"
 
 /** The fields of the form, as a person edits them. */
 interface Form extends Fields {
@@ -83,42 +85,18 @@ export function AppSettings({ app }: { app: App }): ReactNode {
 
 function Form({ app }: { app: App }): ReactNode {
   const admin = useService(AppAuthService)
-  const [current, setCurrent] = useState(app)
-  const opened = formOf(current)
-  const [form, setForm] = useState(opened)
-  const [isSaved, setSaved] = useState(false)
-  const edited = changedFields(opened, form)
-  const read = async () => (await admin.getApp({ appId: app.id })).app ?? app
-  const show = (now: App) => {
-    setCurrent(now)
-    setForm(formOf(now))
-  }
-  const load = async () => show(await read())
-  const update = () =>
-    admin.updateApp({
-      appId: app.id,
-      app: {
-        etag: current.etag,
-        name: form.name,
-        audiences: words(form.audiences),
-        settings: {
-          allowedOrigins: words(form.allowedOrigins),
-          allowedRedirectUris: words(form.allowedRedirectUris),
-          signupEnabled: form.signupEnabled,
-        },
-      },
-      updateMask: { paths: edited.map((field) => paths[field] ?? field) },
-    })
-  const save = useAction(async () => {
-    const { app: saved } = await saveUnlessChanged(update, { opened, read: async () => formOf(await read()) })
-    show(saved ?? app)
-    setSaved(true)
-    await Promise.all([changed("app"), changed("apps")])
+  const { form, edited, isSaved, save, set, reload } = useEdit(app, {
+    formOf,
+    read: async () => (await admin.getApp({ appId: app.id })).app ?? app,
+    async save(opened, { name, audiences, allowedOrigins, allowedRedirectUris, signupEnabled }, fields) {
+      const lists = { allowedOrigins: words(allowedOrigins), allowedRedirectUris: words(allowedRedirectUris) }
+      const settings = { ...lists, signupEnabled }
+      const request = { appId: app.id, app: { etag: opened.etag, name, audiences: words(audiences), settings } }
+      const updateMask = { paths: fields.map((field) => paths[field] ?? field) }
+      return (await admin.updateApp({ ...request, updateMask })).app ?? opened
+    },
+    onSaved: () => Promise.all([changed("app"), changed("apps")]),
   })
-  const set = (change: Partial<Form>) => {
-    setSaved(false)
-    setForm({ ...form, ...change } as Form)
-  }
   return (
     <form
       className="form"
@@ -157,7 +135,7 @@ function Form({ app }: { app: App }): ReactNode {
         />
         {t.app.signup}
       </label>
-      <EditFailed error={save.error} onReload={() => void load().then(save.clear)} />
+      <EditFailed error={save.error} onReload={() => void reload()} />
       <div className="signet-actions signet-actions-start">
         <button type="submit" className="signet-button signet-primary" disabled={save.isPending || edited.length === 0}>
           {t.save}
@@ -171,6 +149,7 @@ function Form({ app }: { app: App }): ReactNode {
 function AppActions({ app }: { app: App }): ReactNode {
   const admin = useService(AppAuthService)
   const request = { appId: app.id }
+  const countsOf = usePlaceCounts(app.id)
   return (
     <span className="buttons">
       <Status name={enumName(PlaceStatus, app.status)} />
@@ -178,6 +157,7 @@ function AppActions({ app }: { app: App }): ReactNode {
         name={app.name}
         status={app.status}
         ends={t.app.ends}
+        count={countsOf({})}
         suspend={() => admin.suspendApp(request)}
         resume={() => admin.resumeApp(request)}
         archive={() => admin.archiveApp(request)}

@@ -13,6 +13,7 @@ import { t } from "../../text/screens.ts"
 import { Grants } from "../grants/grants.tsx"
 import { AppSettings } from "./app-settings.tsx"
 import { Connections } from "./connections.tsx"
+import { EditMember } from "./edit-member.tsx"
 import { Invitations } from "./invitations.tsx"
 import { Contexts, Tenants } from "./places.tsx"
 import { Permissions, Roles } from "./roles.tsx"
@@ -77,6 +78,7 @@ function Part({ appId, part, app, inner }: PartProps): ReactNode {
         <Members
           {...{ appId, tenantId }}
           {...(contextId !== undefined && { contextId })}
+          actions={(membership, reload) => <EditMember {...{ membership, reload }} />}
           linkTo={({ principalId, profile }) => (
             <Link to={`/people/${principalId}`}>{profile?.name || profile?.email || principalId}</Link>
           )}

@@ -8,6 +8,7 @@ import { changed, useList } from "../../ask.ts"
 import { Id, List } from "../../page.tsx"
 import { t as counted } from "../../text/counted.ts"
 import { t } from "../../text/screens.ts"
+import { EditConnection } from "./edit-connection.tsx"
 import { NewConnection } from "./new-connection.tsx"
 
 /** The app's clients at identity providers. */
@@ -16,6 +17,7 @@ export function Connections({ appId }: { appId: string }): ReactNode {
   const { scopes } = useAccess()
   const canWrite = scopes.has("auth.apps.write")
   const [isCreating, setCreating] = useState(false)
+  const [editing, setEditing] = useState<ProviderClient>()
   const [disabling, setDisabling] = useState<ProviderClient>()
   const list = useList(["connections", appId], async (pageToken, signal) => {
     const page = await admin.listProviderClients({ appId, pageToken, pageSize: 50 }, { signal })
@@ -68,18 +70,29 @@ export function Connections({ appId }: { appId: string }): ReactNode {
             head: "",
             cell: (one) =>
               canWrite && (
-                <button
-                  type="button"
-                  className="signet-button"
-                  onClick={() => (one.status === Is.ACTIVE ? setDisabling(one) : void act.run(one))}
-                >
-                  {one.status === Is.ACTIVE ? t.connection.disable : t.connection.enable}
-                </button>
+                <>
+                  <button type="button" className="signet-button" onClick={() => setEditing(one)}>
+                    {t.edit.edit}
+                  </button>
+                  <button
+                    type="button"
+                    className="signet-button"
+                    onClick={() => (one.status === Is.ACTIVE ? setDisabling(one) : void act.run(one))}
+                  >
+                    {one.status === Is.ACTIVE ? t.connection.disable : t.connection.enable}
+                  </button>
+                </>
               ),
           },
         ]}
       />
       {isCreating && <NewConnection appId={appId} onClose={() => setCreating(false)} />}
+      {editing && (
+        <EditConnection
+          {...{ appId, connection: editing, name: nameOf(editing) }}
+          onClose={() => setEditing(undefined)}
+        />
+      )}
       {disabling && (
         <Confirm
           title={t.connection.disableTitle(nameOf(disabling))}

@@ -1,7 +1,8 @@
 import { PlaceStatus } from "@signet/proto/auth/v1/apps"
-import { Confirm, Failed, useAction } from "@signet/react/core"
+import { Confirm, Counted, Failed, useAction } from "@signet/react/core"
 import { type ReactNode, useState } from "react"
 import { t } from "../../text/screens.ts"
+import type { CountEnds } from "./place-counts.ts"
 
 interface PlaceActionsProps {
   readonly name: string
@@ -9,7 +10,7 @@ interface PlaceActionsProps {
   /** The rights that a suspension ends, and those that archiving ends. */
   readonly ends: { readonly suspend: string; readonly archive: string }
   /** Counts what ends; shown before the person confirms. */
-  readonly count?: () => Promise<string>
+  readonly count: CountEnds
   readonly suspend: () => Promise<unknown>
   readonly resume: () => Promise<unknown>
   readonly archive: () => Promise<unknown>
@@ -20,17 +21,11 @@ interface PlaceActionsProps {
 export function PlaceActions(props: PlaceActionsProps): ReactNode {
   const { name, status, ends, count, onDone } = props
   const [asked, setAsked] = useState<"suspend" | "archive">()
-  const [counted, setCounted] = useState<string>()
   const act = useAction(async (what: "suspend" | "resume" | "archive") => {
     await props[what]()
     setAsked(undefined)
     await onDone()
   })
-  const ask = (what: "suspend" | "archive") => {
-    setAsked(what)
-    setCounted(undefined)
-    count?.().then(setCounted, () => setCounted(t.place.uncounted))
-  }
   const button = (label: string, run: () => void) => (
     <button type="button" className="signet-button" disabled={act.isPending} onClick={run}>
       {label}
@@ -39,19 +34,14 @@ export function PlaceActions(props: PlaceActionsProps): ReactNode {
   if (status === PlaceStatus.ARCHIVED) return null
   return (
     <>
-      {status === PlaceStatus.ACTIVE && button(t.place.suspend, () => ask("suspend"))}
+      {status === PlaceStatus.ACTIVE && button(t.place.suspend, () => setAsked("suspend"))}
       {status === PlaceStatus.SUSPENDED && button(t.place.resume, () => act.run("resume"))}
-      {button(t.place.archive, () => ask("archive"))}
+      {button(t.place.archive, () => setAsked("archive"))}
       {asked === undefined && <Failed error={act.error} />}
       {asked && (
         <Confirm
           title={t.place.ask[asked](name)}
-          about={
-            <>
-              <p>{ends[asked]}</p>
-              {count && <p aria-live="polite">{counted ?? t.place.counting}</p>}
-            </>
-          }
+          about={<Counted about={ends[asked]} count={(signal) => count(asked, signal)} />}
           action={t.place[asked]}
           {...(asked === "archive" && { word: t.place.archiveWord })}
           error={act.error}

@@ -1,6 +1,7 @@
 import { AppAuthService } from "@signet/proto/auth/v1/app_auth_service"
 import { PlaceStatus } from "@signet/proto/auth/v1/apps"
-import { Membership_Status } from "@signet/proto/auth/v1/records"
+import type { Context } from "@signet/proto/auth/v1/contexts"
+import type { Tenant } from "@signet/proto/auth/v1/tenants"
 import { Dialog, enumName, Failed, Status, Time, useAction, useService } from "@signet/react/core"
 import { type ReactNode, useState } from "react"
 import { useAccess } from "../../access.tsx"
@@ -8,23 +9,14 @@ import { changed, useList } from "../../ask.ts"
 import { Field, Id, List } from "../../page.tsx"
 import { Link } from "../../router.tsx"
 import { t } from "../../text/screens.ts"
+import { EditPlace } from "./edit-place.tsx"
 import { PlaceActions } from "./place-actions.tsx"
-
-/** Counts the active members of a place: those whose sessions end. More than a page is "200 or more". */
-function useMemberCount(appId: string) {
-  const admin = useService(AppAuthService)
-  return async (at: { tenantId?: string; contextId?: string }): Promise<string> => {
-    const status = Membership_Status.ACTIVE
-    const { memberships, nextPageToken } = await admin.listMemberships({ appId, ...at, status, pageSize: 200 })
-    return t.place.members(memberships.length, nextPageToken !== "")
-  }
-}
+import { usePlaceCounts } from "./place-counts.ts"
 
 export function Tenants({ appId }: { appId: string }): ReactNode {
   const admin = useService(AppAuthService)
   const { scopes, tenantId: own } = useAccess()
   const canWrite = scopes.has("auth.tenants.write")
-  const countMembers = useMemberCount(appId)
   const [isCreating, setCreating] = useState(false)
   const list = useList(["tenants", appId], async (pageToken, signal) => {
     const page = await admin.listTenants({ appId, pageToken, pageSize: 50 }, { signal })
@@ -58,17 +50,7 @@ export function Tenants({ appId }: { appId: string }): ReactNode {
           { head: t.app.since, cell: ({ createdAt }) => <Time at={createdAt} /> },
           {
             head: "",
-            cell: ({ id, name, status }) =>
-              canWrite && (
-                <PlaceActions
-                  {...{ name, status, ends: id === own ? t.tenant.ownEnds : t.tenant.ends }}
-                  count={() => countMembers({ tenantId: id })}
-                  suspend={() => admin.suspendTenant({ appId, tenantId: id })}
-                  resume={() => admin.resumeTenant({ appId, tenantId: id })}
-                  archive={() => admin.archiveTenant({ appId, tenantId: id })}
-                  onDone={() => changed("tenants", appId)}
-                />
-              ),
+            cell: (one) => canWrite && <TenantActions tenant={one} isOwn={one.id === own} />,
           },
         ]}
       />
@@ -88,7 +70,6 @@ export function Contexts({ appId, tenantId }: { appId: string; tenantId: string 
   const admin = useService(AppAuthService)
   const { scopes, tenantId: own, reaches } = useAccess()
   const canWrite = scopes.has("auth.tenants.write")
-  const countMembers = useMemberCount(appId)
   const [isCreating, setCreating] = useState(false)
   const list = useList(["contexts", appId, tenantId], async (pageToken, signal) => {
     const page = await admin.listContexts({ appId, tenantId, pageToken, pageSize: 50 }, { signal })
@@ -123,17 +104,7 @@ export function Contexts({ appId, tenantId }: { appId: string; tenantId: string 
           { head: t.app.status, cell: ({ status }) => <Status name={enumName(PlaceStatus, status)} /> },
           {
             head: "",
-            cell: ({ id, name, status }) =>
-              canWrite && (
-                <PlaceActions
-                  {...{ name, status, ends: t.context.ends }}
-                  count={() => countMembers({ contextId: id })}
-                  suspend={() => admin.suspendContext({ appId, contextId: id })}
-                  resume={() => admin.resumeContext({ appId, contextId: id })}
-                  archive={() => admin.archiveContext({ appId, contextId: id })}
-                  onDone={() => changed("contexts", appId)}
-                />
-              ),
+            cell: (one) => canWrite && <ContextActions context={one} />,
           },
         ]}
       />
@@ -149,6 +120,66 @@ export function Contexts({ appId, tenantId }: { appId: string; tenantId: string 
     </>
   )
 }
+
+function TenantActions({ tenant, isOwn }: { tenant: Tenant; isOwn: boolean }): ReactNode {
+  const admin = useService(AppAuthService)
+  const { appId, id: tenantId, name, status } = tenant
+  const request = { appId, tenantId }
+  const countsOf = usePlaceCounts(appId)
+  const onDone = () => changed("tenants", appId)
+  return (
+    <>
+      {status !== PlaceStatus.ARCHIVED && (
+        <EditPlace
+          place={tenant}
+          read={async () => (await admin.getTenant(request)).tenant}
+          update={async (renamed, etag) =>
+            (await admin.updateTenant({ ...request, tenant: { name: renamed, etag }, updateMask: nameOnly })).tenant
+          }
+          onSaved={onDone}
+        />
+      )}
+      <PlaceActions
+        {...{ name, status, onDone, ends: isOwn ? t.tenant.ownEnds : t.tenant.ends }}
+        count={countsOf({ tenantId })}
+        suspend={() => admin.suspendTenant(request)}
+        resume={() => admin.resumeTenant(request)}
+        archive={() => admin.archiveTenant(request)}
+      />
+    </>
+  )
+}
+
+function ContextActions({ context }: { context: Context }): ReactNode {
+  const admin = useService(AppAuthService)
+  const { appId, id: contextId, name, status } = context
+  const request = { appId, contextId }
+  const countsOf = usePlaceCounts(appId)
+  const onDone = () => changed("contexts", appId)
+  return (
+    <>
+      {status !== PlaceStatus.ARCHIVED && (
+        <EditPlace
+          place={context}
+          read={async () => (await admin.getContext(request)).context}
+          update={async (renamed, etag) =>
+            (await admin.updateContext({ ...request, context: { name: renamed, etag }, updateMask: nameOnly })).context
+          }
+          onSaved={onDone}
+        />
+      )}
+      <PlaceActions
+        {...{ name, status, onDone, ends: t.context.ends }}
+        count={countsOf({ contextId })}
+        suspend={() => admin.suspendContext(request)}
+        resume={() => admin.resumeContext(request)}
+        archive={() => admin.archiveContext(request)}
+      />
+    </>
+  )
+}
+
+const nameOnly = { paths: ["name"] }
 
 interface NewPlaceProps {
   readonly title: string

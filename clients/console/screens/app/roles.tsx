@@ -1,14 +1,16 @@
 import { AppAuthService } from "@signet/proto/auth/v1/app_auth_service"
+import { Grant_Status } from "@signet/proto/auth/v1/grants"
 import { GrantLevel, Role_Status as Is, type Role } from "@signet/proto/auth/v1/roles"
-import { Confirm, Dialog, enumName, Failed, Status, useAction, useService } from "@signet/react/core"
+import { amountOf, Confirm, Counted, enumName, Failed, Status, useAction, useService } from "@signet/react/core"
 import { type ReactNode, useState } from "react"
 import { useAccess } from "../../access.tsx"
-import { changed, useAsk, useList } from "../../ask.ts"
-import { EditFailed } from "../../edit-failed.tsx"
-import { changedFields, saveUnlessChanged } from "../../edits.ts"
+import { changed, useList } from "../../ask.ts"
+import { EditDialog } from "../../edit-dialog.tsx"
 import { Field, List, words } from "../../page.tsx"
 import { Link } from "../../router.tsx"
+import { t as counted } from "../../text/counted.ts"
 import { t } from "../../text/screens.ts"
+import { useEdit } from "../../use-edit.ts"
 
 export function Roles({ appId }: { appId: string }): ReactNode {
   const admin = useService(AppAuthService)
@@ -89,11 +91,12 @@ export function Roles({ appId }: { appId: string }): ReactNode {
 function Archive({ appId, role, onClose }: { appId: string; role: Role; onClose: () => void }): ReactNode {
   const admin = useService(AppAuthService)
   const { scopes } = useAccess()
-  const count = useAsk(["grants", appId, "", role.id, "count"], async (signal) => {
-    if (!scopes.has("auth.grants.read")) return undefined
+  const count = async (signal: AbortSignal) => {
+    if (!scopes.has("auth.grants.read")) throw new Error("the token may not read grants")
     const { grants, nextPageToken } = await admin.listGrants({ appId, roleId: role.id, pageSize: 200 }, { signal })
-    return t.role.grants(grants.filter(({ status }) => status === 1).length, nextPageToken !== "")
-  })
+    const active = grants.filter(({ status }) => status === Grant_Status.ACTIVE)
+    return counted.grants(amountOf(active, nextPageToken))
+  }
   const archive = useAction(async () => {
     await admin.archiveRole({ appId, roleId: role.id })
     await Promise.all([changed("roles", appId), changed("grants")])
@@ -102,12 +105,7 @@ function Archive({ appId, role, onClose }: { appId: string; role: Role; onClose:
   return (
     <Confirm
       title={t.role.archiveTitle(role.key)}
-      about={
-        <>
-          <p>{t.role.archiveAbout}</p>
-          <p aria-live="polite">{count.data ?? (count.isPending ? t.place.counting : t.place.uncounted)}</p>
-        </>
-      }
+      about={<Counted about={t.role.archiveAbout} count={count} />}
       action={t.role.archive}
       word={role.key}
       error={archive.error}
@@ -128,80 +126,45 @@ const formOf = (role: Role | undefined) => ({
 function RoleForm({ appId, role, onClose }: { appId: string; role: Role | undefined; onClose: () => void }): ReactNode {
   const admin = useService(AppAuthService)
   const { tenantId = "" } = useAccess()
-  const [current, setCurrent] = useState(role)
-  const opened = formOf(current)
-  const [form, setForm] = useState(opened)
-  const edited = changedFields(opened, form)
-  const read = async () => (await admin.getRole({ appId, roleId: role?.id ?? "" })).role
-  const save = useAction(async () => {
-    const values = { ...form, permissions: words(form.permissions) }
-    if (current === undefined) await admin.createRole({ appId, role: { ...values, tenantId } })
-    else {
-      const { id: roleId, etag } = current
-      const request = { appId, roleId, role: { ...values, etag }, updateMask: { paths: [...edited] } }
-      await saveUnlessChanged(() => admin.updateRole(request), { opened, read: async () => formOf(await read()) })
-    }
-    await changed("roles", appId)
-    onClose()
+  const edit = useEdit(role, {
+    formOf,
+    read: async () => (await admin.getRole({ appId, roleId: role?.id ?? "" })).role,
+    async save(opened, form, fields) {
+      const { key, ...typed } = form
+      const values = { ...typed, permissions: words(form.permissions) }
+      if (opened === undefined) return (await admin.createRole({ appId, role: { ...values, key, tenantId } })).role
+      const { id: roleId, etag } = opened
+      const request = { appId, roleId, role: { ...values, etag }, updateMask: { paths: [...fields] } }
+      return (await admin.updateRole(request)).role
+    },
+    async onSaved() {
+      await changed("roles", appId)
+      onClose()
+    },
   })
-  const reload = async () => {
-    const now = await read()
-    save.clear()
-    setCurrent(now)
-    setForm(formOf(now))
-  }
+  const { form, set } = edit
   return (
-    <Dialog title={role === undefined ? t.role.create : t.role.edit(role.key)} onClose={onClose}>
-      <form
-        onSubmit={(event) => {
-          event.preventDefault()
-          save.run()
-        }}
-      >
-        {role === undefined && (
-          <Field
-            label={t.role.key}
-            value={form.key}
-            onChange={(key) => setForm({ ...form, key })}
-            isRequired
-            placeholder="editor"
-          />
-        )}
-        <Field
-          label={t.role.description}
-          value={form.description}
-          onChange={(description) => setForm({ ...form, description })}
+    <EditDialog {...{ edit, onClose }} title={role === undefined ? t.role.create : t.edit.of(role.key)}>
+      {role === undefined && (
+        <Field label={t.role.key} value={form.key} onChange={(key) => set({ key })} isRequired placeholder="editor" />
+      )}
+      <Field label={t.role.description} value={form.description} onChange={(description) => set({ description })} />
+      <Field
+        label={t.role.permissions}
+        hint={t.onePerLine}
+        rows={5}
+        value={form.permissions}
+        onChange={(permissions) => set({ permissions })}
+      />
+      <label className="check">
+        <input
+          type="checkbox"
+          checked={form.inheritable}
+          onChange={(event) => set({ inheritable: event.target.checked })}
         />
-        <Field
-          label={t.role.permissions}
-          hint={t.onePerLine}
-          rows={5}
-          value={form.permissions}
-          onChange={(permissions) => setForm({ ...form, permissions })}
-        />
-        <label className="check">
-          <input
-            type="checkbox"
-            checked={form.inheritable}
-            onChange={(event) => setForm({ ...form, inheritable: event.target.checked })}
-          />
-          {t.role.inherits}
-        </label>
-        <EditFailed error={save.error} onReload={() => void reload()} />
-        <div className="signet-actions">
-          <button type="button" className="signet-button" onClick={onClose}>
-            {t.cancel}
-          </button>
-          <button
-            type="submit"
-            className="signet-button signet-primary"
-            disabled={save.isPending || edited.length === 0}
-          >
-            {t.save}
-          </button>
-        </div>
-      </form>
-    </Dialog>
+        {t.role.inherits}
+      </label>
+    </EditDialog>
   )
 }
 

@@ -4,10 +4,12 @@ import { Confirm, enumName, Status, Time, useAction, useService } from "@signet/
 import { type ReactNode, useState } from "react"
 import { useAccess } from "../../access.tsx"
 import { changed, useList } from "../../ask.ts"
-import { Choice, List } from "../../page.tsx"
+import { List } from "../../page.tsx"
 import { Link, navigate } from "../../router.tsx"
+import { t as counted } from "../../text/counted.ts"
 import { t } from "../../text/screens.ts"
 import { NewGrant } from "./new-grant.tsx"
+import { RoleChoice } from "./role-choice.tsx"
 import { useRoleNames } from "./role-names.ts"
 
 interface GrantsProps {
@@ -42,17 +44,11 @@ export function Grants({ appId, principalId = "", roleId = "" }: GrantsProps): R
           </button>
         </div>
       )}
-      {principalId === "" && roles.size > 0 && (
+      {principalId === "" && roles.names.size > 0 && (
         <div className="bar">
-          <Choice
-            label={t.grant.role}
-            value={roleId}
+          <RoleChoice
+            {...{ roles, value: roleId, none: t.grant.anyRole }}
             onChange={(chosen) => navigate(`/apps/${appId}/grants${chosen && `/${chosen}`}`)}
-            of={[
-              ["", t.grant.anyRole],
-              ...(roleId === "" || roles.has(roleId) ? [] : [[roleId, roleId] as const]),
-              ...roles,
-            ]}
           />
         </div>
       )}
@@ -62,7 +58,7 @@ export function Grants({ appId, principalId = "", roleId = "" }: GrantsProps): R
         none={t.grant.none}
         label={t.grant.title}
         columns={[
-          { head: t.grant.role, cell: (grant) => roles.get(grant.roleId) ?? grant.roleId },
+          { head: t.grant.role, cell: (grant) => roles.names.get(grant.roleId) ?? grant.roleId },
           { head: t.grant.where, cell: whereOf },
           {
             head: t.grant.principal,
@@ -87,7 +83,7 @@ export function Grants({ appId, principalId = "", roleId = "" }: GrantsProps): R
       {revoking && (
         <Confirm
           title={t.grant.revokeTitle}
-          about={t.grant.revokeAbout(roles.get(revoking.roleId) ?? revoking.roleId, whereOf(revoking))}
+          about={counted.grant(roles.names.get(revoking.roleId) ?? revoking.roleId, whereOf(revoking))}
           action={t.grant.revoke}
           error={revoke.error}
           isPending={revoke.isPending}

@@ -4,8 +4,9 @@ import { Dialog, Failed, useAction, useService } from "@signet/react/core"
 import { type ReactNode, useState } from "react"
 import { useAccess } from "../../access.tsx"
 import { changed } from "../../ask.ts"
-import { Choice, Field } from "../../page.tsx"
+import { Field } from "../../page.tsx"
 import { t } from "../../text/screens.ts"
+import { RoleChoice } from "./role-choice.tsx"
 import { useRoleNames } from "./role-names.ts"
 
 interface NewGrantProps {
@@ -45,7 +46,7 @@ export function NewGrant({ appId, principalId, roleId, onClose }: NewGrantProps)
         }}
       >
         <Field label={t.grant.principal} value={principal} onChange={setPrincipal} isRequired placeholder="prn_…" />
-        <Choice label={t.grant.role} value={role} onChange={setRole} of={[["", t.choose], ...roles]} />
+        <RoleChoice {...{ roles, value: role, none: t.choose }} onChange={setRole} />
         {own === undefined && (
           <Field
             label={t.grant.tenant}

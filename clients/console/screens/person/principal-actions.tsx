@@ -6,11 +6,10 @@ import {
   type ProviderAccount,
   ProviderAccount_Status,
 } from "@signet/proto/auth/v1/records"
-import { Confirm, Dialog, Failed, useAction, useService } from "@signet/react/core"
+import { amountOf, Confirm, Counted, Dialog, Failed, useAction, useService } from "@signet/react/core"
 import { type ReactNode, useState } from "react"
 import { useAccess } from "../../access.tsx"
 import { changed } from "../../ask.ts"
-import { Counted } from "../../counted.tsx"
 import { Field } from "../../page.tsx"
 import { t as counted } from "../../text/counted.ts"
 import { t } from "../../text/screens.ts"
@@ -89,7 +88,9 @@ function Lock({ principalId, onClose }: { principalId: string; onClose: () => vo
           lock.run()
         }}
       >
-        <p className="signet-about">{t.person.lockAbout}</p>
+        <div className="signet-about">
+          <SessionsEnd about={t.person.lockAbout} principalId={principalId} text={counted.refusedSessions} />
+        </div>
         <Field label={t.person.minutes} type="number" value={minutes} onChange={setMinutes} isRequired />
         <Field label={t.person.lockReason} value={reason} onChange={setReason} />
         <Failed error={lock.error} />
@@ -148,13 +149,19 @@ export function ProviderAccountAction(props: { account: ProviderAccount; princip
   )
 }
 
-/** The things that an action ends, with the person's sessions in the app. */
-function SessionsEnd({ about, principalId }: { about: string; principalId: string }): ReactNode {
+interface SessionsEndProps {
+  readonly about: string
+  readonly principalId: string
+  readonly text?: typeof counted.sessions
+}
+
+/** The things that an action ends, with the number of the person's sessions in the app. */
+function SessionsEnd({ about, principalId, text = counted.sessions }: SessionsEndProps): ReactNode {
   const admin = useService(AppAuthService)
   const { appId } = useAccess()
   const count = async (signal: AbortSignal) => {
     const page = await admin.listPrincipalSessions({ appId, principalId, pageSize: 200 }, { signal })
-    return counted.sessions(page.sessions.length, page.nextPageToken !== "")
+    return text(amountOf(page.sessions, page.nextPageToken))
   }
-  return <Counted about={about} of={["sessions", appId, principalId]} count={count} />
+  return <Counted {...{ about, count }} />
 }

@@ -1,4 +1,4 @@
-import { guardFetch } from "@signet/guard/fetch"
+import { guardNext } from "@signet/guard/next"
 import { createNodeGuard } from "@signet/guard/node"
 
 const guard = createNodeGuard({
@@ -6,7 +6,9 @@ const guard = createNodeGuard({
   audience: "svc-notes",
   appId: "app_01kdvdna00edmtevk5ehj6axhg",
 })
+const { auth } = guardNext({ guard, requirement: { is: "scope", scope: "notes.read" } })
 
-export const GET = guardFetch({ guard, requirement: { is: "scope", scope: "notes.read" } }, (_, { caller }) =>
-  Response.json({ notes: [], of: caller?.principal.id }),
-)
+export async function GET(request: Request): Promise<Response> {
+  const { caller, refused } = await auth(request)
+  return refused ?? Response.json({ notes: [], of: caller?.principal.id })
+}

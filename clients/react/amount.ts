@@ -1,0 +1,18 @@
+// The number of things that an action ends, and its English.
+/** The number of things that an action ends; `isMore` if there are more than were read. */
+export interface Amount {
+  readonly count: number
+  readonly isMore: boolean
+}
+
+/** Names what ends, such as "2 sessions and 1 grant end". */
+export const ending = (...of: readonly (readonly [Amount, string])[]): string => {
+  const parts = of.map(([{ count, isMore }, one]) => `${count}${isMore ? "+" : ""} ${one}${count === 1 ? "" : "s"}`)
+  return `${parts.join(", ")} ${of.length === 1 && of[0]?.[0].count === 1 ? "ends" : "end"}`
+}
+
+/** The number of items of a list's first page, as a count that says whether there are more. */
+export const amountOf = (items: readonly unknown[], nextPageToken: string): Amount => ({
+  count: items.length,
+  isMore: nextPageToken !== "",
+})
