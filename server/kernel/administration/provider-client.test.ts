@@ -93,6 +93,10 @@ describe("a client", () => {
     const canonicalIssuer = "https://idp-c.invalid/auth/v1"
     const stranger = { ...idpC, canonicalIssuer }
     expect(fieldOf(stranger, { before: stranger } as never)).toBeUndefined()
+    const standIn = { ...idpA, canonicalIssuer: "https://idp-a.invalid" }
+    expect(fieldOf(standIn, { before: standIn } as never)).toBeUndefined()
+    const moved = { ...standIn, issuers: ["https://elsewhere.example"] }
+    expect(fieldOf(moved, { before: standIn } as never)).toBe("canonical_issuer")
     const old = { ...idpC, issuers: ["https://old.example", ...idpC.issuers] }
     expect(fieldOf(old, { before: old } as never)).toBeUndefined()
     expect(fieldOf({ ...old, issuers: ["https://old.example"] }, { before: old } as never)).toBe("issuers")

@@ -48,6 +48,15 @@ describe("the scopes of an app", () => {
   })
 })
 
+test("an administration scope that was a default scope may stay one", () => {
+  const admin = scope("auth.apps.write", "auth", true)
+  const grounds = { before: [notes, admin], audiences: ["svc-notes"], authAudience: "auth", isInstallationAdmin: false }
+  expect(appScopesProblem([notes, admin, scope("notes.write")], grounds)).toBeUndefined()
+  const before = [notes, { ...admin, isDefault: false }]
+  const given = appScopesProblem([notes, admin], { ...grounds, before, isInstallationAdmin: true })
+  expect(given?.reason).toBe("INVALID_FIELD")
+})
+
 describe("the scopes of a member", () => {
   const app = { scopes: [notes, introspect, scope("auth.apps.write", "auth")] }
   test.each<[string, string[], string[], string[], string | undefined]>([

@@ -42,7 +42,7 @@ interface Grounds {
   readonly isInstallationAdmin: boolean
 }
 
-/** Returns why an app cannot have these scopes; undefined if it can. */
+/** Returns why an app cannot have these scopes; undefined if it can. Default scopes that were there before may stay. */
 export function appScopesProblem(asked: readonly AppScope[], grounds: Grounds): Problem | undefined {
   const { before, audiences, authAudience, isInstallationAdmin } = grounds
   const field = "app.scopes"
@@ -51,7 +51,8 @@ export function appScopesProblem(asked: readonly AppScope[], grounds: Grounds): 
     if (isOfAuth(key) ? audience !== authAudience : audience !== authAudience && !audiences.includes(audience)) {
       return invalid(field, "an audience is not in app.audiences")
     }
-    if (isDefault && administrative.test(key))
+    const wasDefault = before.some((scope) => scope.key === key && scope.isDefault)
+    if (isDefault && !wasDefault && administrative.test(key))
       return invalid(field, "a scope of this service cannot be a default scope: add it to memberships")
   }
   if (!isInstallationAdmin && ownScopes(asked) !== ownScopes(before)) return { reason: "SCOPE_NOT_GRANTED", field }
