@@ -1,10 +1,11 @@
 // A store that was restored from a backup, or copied with its machine. No message is encrypted with a key that was used
 // before, and no message that was reported as sent is lost.
 import { randomBytes } from "node:crypto"
-import { ConnectError } from "@connectrpc/connect"
+import { ConnectError, type Transport } from "@connectrpc/connect"
 import { afterAll, beforeAll, expect, test } from "vitest"
 import { isSignetError } from "../../clients/core/errors.ts"
 import { isMessagingError } from "../../clients/core/messaging/errors.ts"
+import type { MessengerEvent } from "../../clients/core/messaging/events.ts"
 import { idOf } from "../../clients/core/messaging/ids.ts"
 import { openContext } from "../../clients/core/messaging/open.ts"
 import type { MessagingStore } from "../../clients/core/messaging/store/store.ts"
@@ -33,6 +34,11 @@ afterAll(async () => {
   await server?.close()
 })
 
+/** A transport on which each call fails. */
+const cutOff = (): Transport => ({
+  ...messengers.transport,
+  unary: () => Promise.reject(new TypeError("fetch failed")),
+})
 const utf8 = (text: string) => new TextEncoder().encode(text)
 
 test.runIf(isLong)("the first message after a store was restored uses no former key and is not lost", async () => {
@@ -54,6 +60,33 @@ test.runIf(isLong)("the first message after a store was restored uses no former 
   const unreadable = (await ben.messenger.timeline(id)).filter(({ is }) => is === "unreadable")
   expect(unreadable).toEqual([])
 })
+
+test.runIf(isLong)(
+  "a message that waits in a copy, and was encrypted again and sent since, is reported and read once",
+  async () => {
+    const ann = await messengers.newcomer("ann whose message waits")
+    const { id } = await ann.messenger.createGroupConversation([ben.person.userId])
+    await ann.messenger.send(id, utf8("one"))
+    await ann.messenger.close()
+    const offline = await messengers.open(ann.person, { ...ann, transport: cutOff() })
+    await expect(offline.messenger.send(id, utf8("waits"))).rejects.toMatchObject({ reason: "QUEUED" })
+    await offline.messenger.close()
+    const backup = await copyOf(ann.store)
+    await ben.messenger.sync()
+    await ben.messenger.addMembers(id, [(await messengers.newcomer("a third who ends the epoch")).person.userId])
+    const newer = await messengers.open(ann.person, { store: ann.store, box: ann.box })
+    await newer.messenger.sync()
+    await newer.messenger.close()
+
+    const old = await messengers.open(ann.person, { store: backup, box: ann.box })
+    const unsent: MessengerEvent[] = []
+    old.messenger.subscribe((event) => event.is === "unsent" && unsent.push(event))
+    await expect(old.messenger.send(id, utf8("three"))).rejects.toMatchObject({ reason: "QUEUED" })
+    for (const one of [old, ben, old, ben]) await one.messenger.sync()
+    expect(unsent).toMatchObject([{ conversationId: id, error: { reason: "STATE_ROLLBACK" } }])
+    expect(await textsIn(ben, id)).toEqual(["one", "waits", "three"])
+  },
+)
 
 test.runIf(isLong).each(["tree", "staged"] as const)(
   "a %s that was restored alone is detected before it is used to encrypt",

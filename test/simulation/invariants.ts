@@ -94,7 +94,7 @@ function onlyWhileMember({ watching }: Cast, kept: Kept, known: readonly Known[]
 
 /** No message is read twice, and its place holds the same for all who read it. */
 function readOnce(
-  { watching, written, restored, rewound }: Cast,
+  { watching, written, restored }: Cast,
   kept: Kept,
   known: readonly Known[],
   isHonest: boolean,
@@ -110,13 +110,10 @@ function readOnce(
       texts.set(text, times)
       // Whoever is not told that its message was taken, says it again.
       const by = written.find((message) => message.text === text)?.device ?? ""
-      // A copy does not know that a message that waits in it was encrypted again and sent since.
-      const writtenFrom = rewound.get(by)?.writtenFrom ?? 0
-      const waitedInCopy = written.findIndex((message) => message.text === text) < writtenFrom
-      const most = isHonest && !waitedInCopy ? 1 : watching.timesSealed(by, text)
+      const most = isHonest ? 1 : watching.timesSealed(by, text)
       if (times > most) found.push(`${one.device.name} reads "${text}" twice`)
       // Places are the service's word. A message whose number it has lost has another one for those who had not read it.
-      const isFixed = isHonest && restored === undefined && !waitedInCopy
+      const isFixed = isHonest && restored === undefined
       if (isFixed && (placeOfText.get(text) ?? entry.seq) !== entry.seq) found.push(`"${text}" is at two places`)
       placeOfText.set(text, entry.seq)
     }

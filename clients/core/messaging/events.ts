@@ -128,7 +128,8 @@ export type MessengerEvent =
   | { readonly is: "queued"; readonly conversationId: string; readonly outboxId: string }
   /**
    * A stored own message will never be sent: the peer is no longer a user of the app, the service refuses it, the user
-   * has left with this device or another one, or this device was removed.
+   * has left with this device or another one, or this device was removed. With STATE_ROLLBACK the store is an older copy
+   * of this device's, and the message may have been sent before: it is in the timelines of other devices then.
    */
   | { readonly is: "unsent"; readonly conversationId: string; readonly outboxId: string; readonly error: unknown }
   /**

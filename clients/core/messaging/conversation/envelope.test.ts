@@ -291,7 +291,7 @@ const rows: readonly (readonly [string, StoredConversation, EnvelopeEvent, objec
     active,
     rejected(message(), new MlsError("OWN_UNKNOWN", "")),
     { processedSeq: 7n, status: Status.ROLLED_BACK },
-    [entryOf({ ...at, is: "unreadable", reason: "OWN_UNKNOWN" })],
+    [entryOf({ ...at, is: "unreadable", reason: "OWN_UNKNOWN" }), { do: "dropUncertain", untilMs: at.atMs }],
   ],
   [
     "an unknown own message changes nothing for a device that waits to be added again",
@@ -319,7 +319,7 @@ const rows: readonly (readonly [string, StoredConversation, EnvelopeEvent, objec
     active,
     rejected(commit({ isOwn: true }), new MlsError("MLS_BAD_SENDER", "")),
     { status: Status.ROLLED_BACK, local: "gone" },
-    [],
+    [{ do: "dropUncertain", untilMs: at.atMs }],
   ],
   [
     "an unknown issuer key ends the batch before the commit",

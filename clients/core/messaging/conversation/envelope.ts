@@ -137,11 +137,13 @@ function afterVerdict(state: StoredConversation, arrival: Arrival, verdict: Verd
     if (reason === "OWN_REPLAY") return to(next)
     const entry = { ...acceptedAt(envelope), is: "unreadable", reason } as const
     // This device signed the message, and does not know it: the stored state is older than one that was used.
-    return to(reason === "OWN_UNKNOWN" ? withStatus(next, Status.ROLLED_BACK) : next, { do: "entry", entry })
+    return reason === "OWN_UNKNOWN"
+      ? rolledBack(next, envelope, { do: "entry", entry })
+      : to(next, { do: "entry", entry })
   }
   // This device committed, but its state does not have the commit: an older state was restored. The service asserts the
   // envelope's sender. It is credible with a valid receipt, if the commit names our leaf.
-  if (isCommit && isOwn && reason === "MLS_BAD_SENDER") return leave(state, Status.ROLLED_BACK)
+  if (isCommit && isOwn && reason === "MLS_BAD_SENDER") return rolledBack(withoutGroup(state), envelope)
   if (!arrival.hasFreshKeys && mayBeStaleKeys(verdict)) return to(state, { do: "end", why: "needsIssuerKeys" })
   if (mayBeOwnClock(verdict)) throw new MessagingError("CLOCK_WRONG", "the clock is behind", { cause: verdict })
   if (source === "log") return to(quarantine(state, envelope, verdict))
@@ -176,6 +178,15 @@ const advance = (state: StoredConversation, changes: Partial<LocalGroup>): Store
 
 const withStatus = (state: StoredConversation, status: Status): StoredConversation =>
   withRecord(state, isAway(state.record) ? { commitsForOthers: false } : { status })
+
+/**
+ * The state after an item that a newer state of this device has sent. That state may have encrypted the waiting messages
+ * again and sent them: they would be read twice.
+ */
+function rolledBack(state: StoredConversation, item: Envelope, ...effects: readonly DraftEffect[]): EnvelopeDecision {
+  const uncertain = { do: "dropUncertain", untilMs: acceptedAt(item).atMs } as const
+  return to(withStatus(state, Status.ROLLED_BACK), ...effects, ...(isAway(state.record) ? [] : [uncertain]))
+}
 
 /** Stops reading the log: the next envelopes do not continue the stored state. */
 const leave = (state: StoredConversation, status: Status): EnvelopeDecision =>

@@ -84,6 +84,11 @@ export type DraftPart =
   | { readonly do: "changePending"; readonly change: PendingChange }
   /** Drops every message and every requested change that waits, and reports each. */
   | { readonly do: "dropPending" }
+  /**
+   * Drops the messages that wait and were written up to this time, in milliseconds since the Unix epoch, and reports
+   * each: a newer state than the stored one may have sent them.
+   */
+  | { readonly do: "dropUncertain"; readonly untilMs: number }
   /** Announces keys that were never seen in the conversation. */
   | { readonly do: "seeKeys"; readonly before: StoredConversation; readonly group: GroupState; readonly at: At }
   /** Marks verified users whose keys nobody has compared. */

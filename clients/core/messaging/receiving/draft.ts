@@ -4,7 +4,7 @@ import type { DraftPart } from "../conversation/event.ts"
 import { MessagingError } from "../errors.ts"
 import type { MessengerEvent, TimelineEntry } from "../events.ts"
 import { removeIntent } from "../sending/intent-rows.ts"
-import { dropAll } from "../sending/outbox-rows.ts"
+import { dropAll, outboxIn } from "../sending/outbox-rows.ts"
 import type { Change } from "../state/conversation-state.ts"
 import { type PendingChange, type PendingTable, pendingIn } from "../state/pending-rows.ts"
 import type { StoredConversation } from "../state/stored-conversation.ts"
@@ -68,6 +68,16 @@ export async function perform(context: Context, draft: Draft, effect: DraftPart)
       draft.warnings.push(...emit, ...intents.map(() => ({ is: "failed", conversationId, error }) as const))
       return
     }
+    case "dropUncertain": {
+      const { conversationId, stored } = draft
+      const waiting = new Set(waitingIn(draft, "outbox"))
+      const rows = (await outboxIn(context, conversationId, stored)).filter(({ id }) => waiting.has(id))
+      const uncertain = rows.filter(({ record }) => record.writtenAtMs <= BigInt(effect.untilMs)).map(({ id }) => id)
+      const { due, emit } = dropAll(conversationId, uncertain, mayBeSent())
+      draft.due.push(...due)
+      draft.warnings.push(...emit)
+      return
+    }
     case "seeKeys":
       draft.entries.push(...(await draft.keys.see(effect.before, effect.group, effect.at)))
       return
@@ -90,6 +100,9 @@ function waitingIn({ stored, due }: Draft, table: PendingTable): string[] {
 
 const notMember = (result: string): MessagingError =>
   new MessagingError("CONVERSATION_NOT_ACTIVE", `${result}: this device is no longer a member of the conversation`)
+
+const mayBeSent = (): MessagingError =>
+  new MessagingError("STATE_ROLLBACK", "not sent by this older state, and perhaps by the newer one that it lacks")
 
 /** The transaction of a draft. */
 export async function changeOf<Result>(
