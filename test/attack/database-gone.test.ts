@@ -3,6 +3,7 @@
 
 import { randomBytes } from "node:crypto"
 import { connect, createServer, type Socket } from "node:net"
+import { setTimeout as sleep } from "node:timers/promises"
 import { sql } from "kysely"
 import { pino } from "pino"
 import { afterAll, beforeAll, expect, test } from "vitest"
@@ -135,9 +136,12 @@ describeOnPostgres("a database that goes", () => {
       const { auth } = clients("Connect JSON over HTTP/1.1")
       const user = await auth.externalLogin(await server.login("patient"))
       proxy.setMode("hangs")
-      const stuck = Array.from({ length: 5 }, () =>
-        refusal(auth.me({}, { ...bearer(user.accessToken), timeoutMs: 9_000 })),
-      )
+      const stuck: Promise<string>[] = []
+      for (let call = 0; call < 5; call++) {
+        stuck.push(refusal(auth.me({}, { ...bearer(user.accessToken), timeoutMs: 20_000 })))
+        // Calls that arrive within a quarter of a second share a statement, and so a connection.
+        await sleep(300)
+      }
       const late = await Promise.all(
         Array.from({ length: 5 }, () => refusal(auth.me({}, { ...bearer(user.accessToken), timeoutMs: 9_000 }))),
       )

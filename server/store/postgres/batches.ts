@@ -1,5 +1,6 @@
 // Group commit: runs the calls that arrive while a statement runs as one further statement.
 import { Refused } from "@signet/kernel/errors"
+import { isLost } from "./retry.ts"
 
 /** Calls of one statement at most. */
 const most = 64
@@ -27,8 +28,11 @@ interface Waiting<Call, Answer> {
   tries: number
 }
 
-/** After a lost connection it is unknown whether a statement was committed. Every other error is a rollback. */
-const isUndone = (error: unknown) => !(error instanceof Refused && error.reason === "UNAVAILABLE")
+/**
+ * After a lost connection it is unknown whether a statement was committed, and without one each call alone would wait as
+ * long again. Every other error is a rollback.
+ */
+const isUndone = (error: unknown) => !isLost(error) && !(error instanceof Refused && error.reason === "UNAVAILABLE")
 
 /**
  * Returns a function that runs a call together with those that wait. The first call of an idle process starts at the end

@@ -48,7 +48,8 @@ export async function retried<T>(work: () => Promise<T>): Promise<T> {
   }
 }
 
-function isLost(error: unknown, code: string): boolean {
+/** True if the database is unreachable, or was too slow. */
+export function isLost(error: unknown, code: string = codeOf(error)): boolean {
   return lostCodes.test(code) || (error instanceof Error && lostMessages.test(error.message))
 }
 
