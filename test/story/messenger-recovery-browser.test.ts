@@ -108,29 +108,40 @@ describe.skipIf(chromiumMissing !== undefined || !isLong)(title, () => {
     }
   })
 
-  test.each(cores)("%s: a page removes a revoked device though another member holds the lease", async (core) => {
-    const honest = await newPage(`ben, honest, ${core}`, core)
-    await honest.evaluate(() => window.messenger.follow())
-    const mallory = await bareDevice(await server.person(`mallory, ${core}`))
-    const laptop = await messengers.newcomer(`ann, who revokes, ${core}`)
-    const phone = await messengers.open(await laptop.person.again())
-    await phone.messenger.sync()
-    const { id } = await laptop.messenger.createGroupConversation([await userOf(honest), mallory.userId])
-    await mallory.join()
-    await laptop.messenger.send(id, utf8("heard"))
-    await expect.poll(() => textsOn(honest, id)).toEqual(["heard"])
-    const { held, ended, leases } = holdLease(mallory, id)
-    await honest.context().route("**/*.ConversationService/LeaseDirective", async (route) => {
-      await held
-      await route.continue()
-    })
-    await laptop.messenger.revokeDevice(phone.messenger.deviceId)
-    await laptop.messenger.close()
-    await ended
-    expect(new Set(leases.map(({ expiresMs }) => expiresMs)).size).toBe(1)
-    const { conversation } = await mallory.calls.conversations.getConversation({ conversationId: id })
-    expect(conversation?.members.map(({ deviceId }) => deviceId)).not.toContain(phone.messenger.deviceId)
-  })
+  test.each(cores)(
+    "%s: a page removes a revoked device though another member holds the lease",
+    { timeout: 240_000 },
+    async (core) => {
+      const honest = await newPage(`ben, honest, ${core}`, core)
+      await honest.evaluate(() => window.messenger.follow())
+      const mallory = await bareDevice(await server.person(`mallory, ${core}`))
+      const laptop = await messengers.newcomer(`ann, who revokes, ${core}`)
+      const phone = await messengers.open(await laptop.person.again())
+      await phone.messenger.sync()
+      const { id } = await laptop.messenger.createGroupConversation([await userOf(honest), mallory.userId])
+      await mallory.join()
+      await laptop.messenger.send(id, utf8("heard"))
+      await expect.poll(() => textsOn(honest, id)).toEqual(["heard"])
+      const members = async () => {
+        await laptop.messenger.sync()
+        const { conversation } = await mallory.calls.conversations.getConversation({ conversationId: id })
+        return conversation?.members.map(({ deviceId }) => deviceId)
+      }
+      // Only a member's removal is a directive.
+      await expect.poll(members).toContain(phone.messenger.deviceId)
+      const { held, ended, leases } = holdLease(mallory, id)
+      await honest.context().route("**/*.ConversationService/LeaseDirective", async (route) => {
+        await held
+        await route.continue()
+      })
+      await laptop.messenger.revokeDevice(phone.messenger.deviceId)
+      await laptop.messenger.close()
+      await ended
+      expect(new Set(leases.map(({ expiresMs }) => expiresMs)).size).toBe(1)
+      const { conversation } = await mallory.calls.conversations.getConversation({ conversationId: id })
+      expect(conversation?.members.map(({ deviceId }) => deviceId)).not.toContain(phone.messenger.deviceId)
+    },
+  )
 
   test.each(cores)("%s: a page returns what a restored service has lost, and the group continues", async (core) => {
     const service = backedUpOf(server)
