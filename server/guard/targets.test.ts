@@ -128,6 +128,20 @@ describe("a port", () => {
     await expect(port({ ...context, values: new Map() }, { tenant_id: ids.tenant })).rejects.toThrow(Refused)
   })
 
+  test("looks up a resource for a known caller only", async () => {
+    const found: string[] = []
+    const findResource = async (_: string, id: string) => void found.push(id)
+    const requirement = { is: "resourceAction", action: "a.b.c", type: "note", from: "BODY", field: "id" } as const
+    const port = guardPort({ guard, requirement, findResource }, () => "ran")
+    const refusalOf = (by: string | null) =>
+      port({ ...context, authorization: by }, { id: "n1" }).catch((error: unknown) => error)
+    expect(await refusalOf(null)).toMatchObject({ reason: "NO_CREDENTIAL" })
+    expect(await refusalOf("Bearer x")).toMatchObject({ reason: "MALFORMED_CREDENTIAL" })
+    expect(found).toEqual([])
+    expect(await refusalOf(authorization)).toMatchObject({ reason: "RESOURCE_UNRESOLVED" })
+    expect(found).toEqual(["n1"])
+  })
+
   test("has no headers", () => {
     expect(() => guardPort({ guard, requirement: tenantFrom("HEADER") }, () => 1)).toThrow(/HEADER/)
   })

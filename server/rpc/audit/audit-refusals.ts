@@ -21,8 +21,9 @@ export function auditRefusals(deps: {
   readonly note?: (refusal: LimitRefusal) => Promise<unknown>
 }): Interceptor {
   async function record(req: UnaryRequest | StreamRequest, thrown: unknown): Promise<void> {
-    const cause = thrown instanceof Refused ? causeOf(thrown) : undefined
-    if (cause === undefined || !(thrown instanceof Refused)) return
+    if (!(thrown instanceof Refused)) return
+    const cause = causeOf(thrown)
+    if (cause === undefined) return
     const { once, inForce, ...facts } = cause
     const call = { service: req.service, method: req.method, values: req.contextValues }
     const caller = callerFacts(req.contextValues.get(kAuth) ?? undefined)

@@ -69,6 +69,7 @@ export async function hunt(question: Question, say: (line: string) => void): Pro
   try {
     const measured = await run({}, "related", "--run", ...sources)
     if (measured.hung) throw new Error("the tests hang without a mutant")
+    if (measured.failed) say("a test file failed outside its tests: mutants that only its tests kill survive")
     const { tests, outside } = readMeasured(measured.lines, tried, say)
     const reached = new Set(tests.flatMap((test) => [...test.reached]))
     say(`${mutants.length} mutants, ${reached.size} reached by ${tests.length} tests`)
@@ -80,7 +81,7 @@ export async function hunt(question: Question, say: (line: string) => void): Pro
       const chosen = tests
         .filter(({ ms }) => ms > fastest && ms <= slowest)
         .map((test) => ({ ...test, reached: new Set([...test.reached].filter((mutant) => !spared.has(mutant))) }))
-      await runRound(chosen, killed, alone, run)
+      await runRound(chosen, killed, alone, run, say)
       fastest = slowest
       say(`${killed.size} killed by tests of up to ${slowest} ms`)
     }
@@ -129,8 +130,10 @@ async function runRound(
   killed: Set<number>,
   alone: Map<number, Set<string>>,
   run: (order: Partial<Order>, ...words: string[]) => Promise<Run>,
+  say: (line: string) => void,
 ): Promise<void> {
   let left = tests.map((test) => ({ ...test, mutants: new Set([...test.reached].filter((one) => !killed.has(one))) }))
+  let missedBefore = -1
   for (;;) {
     left = left.filter((test) => {
       for (const mutant of killed) test.mutants.delete(mutant)
@@ -147,7 +150,20 @@ async function runRound(
     for (const test of left.filter(({ name }) => unfit.has(name))) {
       for (const mutant of test.mutants) alone.set(mutant, (alone.get(mutant) ?? new Set()).add(test.file))
     }
-    if (!hung) return
+    if (!hung) {
+      // A crash, or a hook that fails under load, leaves out the other tests of the file.
+      const begun = new Set(lines.flatMap((line) => ("begins" in line ? [line.with] : [])))
+      const missed = left.filter(
+        ({ name, mutants }) => !begun.has(name) && !unfit.has(name) && [...mutants].some((one) => !killed.has(one)),
+      )
+      if (missed.length === 0 || missed.length === missedBefore) {
+        for (const file of new Set(missed.map((test) => test.file))) say(`did not run with mutants: ${file}`)
+        return
+      }
+      missedBefore = missed.length
+      left = missed
+      continue
+    }
     const last = lines.findLast((line) => "begins" in line)
     if (last === undefined || !("begins" in last)) throw new Error("the tests hang without a mutant")
     killed.add(last.begins)

@@ -11,7 +11,7 @@ import {
 import { expect, test } from "vitest"
 import { idOf } from "../ids.ts"
 import type { Owner } from "../session.ts"
-import { type BackupSecret, keyOf } from "./chunks.ts"
+import { type BackupSecret, deriveKey, keyOf } from "./chunks.ts"
 import { frameOf, magic } from "./frames.ts"
 import { formatHeader, headerIn, ownerHashOf } from "./header.ts"
 import { openBackup } from "./open.ts"
@@ -219,6 +219,17 @@ test("another recovery key is refused as a wrong key, and a mistyped one as mist
   expect((await readAll(file, 64, owner, another)).reason).toBe("BACKUP_KEY_WRONG")
   expect((await readAll(file, 64, owner, { passphrase: "words" })).reason).toBe("BACKUP_KEY_WRONG")
   expect((await readAll(file, 64, owner, { recoveryKey: "1234" })).reason).toBe("BACKUP_KEY_INVALID")
+})
+
+test("a passphrase derives the key of a backup under a passphrase only, and a recovery key of the others", async () => {
+  const weak = { memoryKiB: 8, passes: 1, lanes: 1, salt: bytesOf(1) }
+  const [under, without] = [{ backupId: bytesOf(5), passphrase: weak }, { backupId: bytesOf(5) }]
+  const checkOf = async (...of: Parameters<typeof deriveKey>) => Buffer.from((await deriveKey(...of)).check)
+  expect(await checkOf(without, secret)).toEqual(Buffer.from(good.check))
+  expect(await checkOf(under, { passphrase: "words" })).not.toEqual(await checkOf(under, { passphrase: "others" }))
+  const isWrong = { reason: "BACKUP_KEY_WRONG" }
+  await expect(deriveKey(without, { passphrase: "words" })).rejects.toMatchObject(isWrong)
+  await expect(deriveKey(under, secret)).rejects.toMatchObject(isWrong)
 })
 
 test("two chunks of a transfer at one position have two keys", async () => {

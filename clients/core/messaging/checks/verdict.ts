@@ -42,11 +42,10 @@ export const verdictReason = (verdict: Verdict): string =>
 
 /** True if a refresh of the issuer keys may change the verdict. */
 export const mayBeStaleKeys = (verdict: Verdict): boolean =>
-  verdict instanceof CanonicalError && /_(UNKNOWN_ISSUER_KEY|ISSUER_KEY_NOT_VALID)$/.test(verdict.code)
+  /_(UNKNOWN_ISSUER_KEY|ISSUER_KEY_NOT_VALID)$/.test(verdictReason(verdict))
 
 /** True if this device's clock, and not the commit, may be wrong. */
-export const mayBeOwnClock = (verdict: Verdict): boolean =>
-  verdict instanceof CanonicalError && verdict.code === "RECEIPT_FROM_FUTURE"
+export const mayBeOwnClock = (verdict: Verdict): boolean => verdictReason(verdict) === "RECEIPT_FROM_FUTURE"
 
 /** The fault of a verdict in a report to the service. */
 export function faultOf(verdict: Verdict): Fault {

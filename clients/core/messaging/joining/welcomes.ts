@@ -151,7 +151,7 @@ async function join(context: Context, welcome: Welcome): Promise<void> {
     const isPlaced = accepted.length > 0 || reset !== undefined || isWithoutGroup
     const known = {
       ...{ accepted, reset, hasLaterEntry: await hasLaterEntry(context, welcome, stored) },
-      readSeq: isPlaced ? await lastPlace(conversation, stored) : (stored.local?.processedSeq ?? 0n),
+      readSeq: stored.local?.processedSeq ?? (isPlaced ? await lastPlace(conversation, stored) : 0n),
     }
     const decision = decideJoin(stored, {
       welcome,
@@ -203,12 +203,8 @@ async function isBreak(
   return read.length > 0 || record.joinedSeq > 0n
 }
 
-/** The last position that this device has read, by its group state or its timeline. */
-async function lastPlace(
-  { store, id: conversationId }: Conversation,
-  { record, local }: StoredConversation,
-): Promise<bigint> {
-  if (local !== undefined) return local.processedSeq
+/** The last position that a device without a group state has read, by its timeline. */
+async function lastPlace({ store, id: conversationId }: Conversation, { record }: StoredConversation): Promise<bigint> {
   let last = record?.joinedSeq ?? 0n
   for (let after = keyOfSeq(last); ; ) {
     const page = await store.list(conversationId, "timeline", { after, limit: 200 })

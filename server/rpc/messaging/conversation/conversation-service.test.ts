@@ -1,5 +1,7 @@
 import { ConnectError } from "@connectrpc/connect"
 import { hash } from "@signet/canonical/hash"
+import { defaultLimits } from "@signet/kernel/limits/policy"
+import { createRefusalCache } from "@signet/kernel/limits/refusal-cache"
 import { ErrorInfoSchema } from "@signet/proto/google/rpc/error_details"
 import { LimitExceededSchema, NoKeyPackageSchema } from "@signet/proto/messaging/v1/conflict"
 import { ReportForkRequest_Fault } from "@signet/proto/messaging/v1/conversation_service"
@@ -216,4 +218,21 @@ test("the removal of the last member closes the conversation", async () => {
   const report = { conversationId, seq: 1n, epoch: 0n, fault: ReportForkRequest_Fault.COMMIT_UNPROCESSABLE }
   expect(await refusal(carol.calls.conversations.reportFork(report))).toBe("CONVERSATION_CLOSED")
   expect(await audited(conversationId)).toContain("conversation.closed")
+})
+
+test("a member's rejoins are counted apart from the admissions of a new device", async () => {
+  const once = { device: { limit: 1, seconds: 3_600 } }
+  const limits = { ...defaultLimits, windows: { ...defaultLimits.windows, messaging_rejoin: once } }
+  const { id: conversationId } = await alice.createGroup([bob.userId])
+  const next = await world.newDevice({ of: bob.session, packages: 0 })
+  Object.assign(world.deps, { limiter: { limits, refused: createRefusalCache() } })
+  try {
+    const ask = ({ calls }: TestDevice) => calls.conversations.requestRejoin({ conversationId })
+    await ask(bob)
+    expect(await refusal(ask(bob))).toBe("RATE_LIMITED")
+    await ask(next)
+    await ask(next)
+  } finally {
+    Object.assign(world.deps, { limiter: null })
+  }
 })

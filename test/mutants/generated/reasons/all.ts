@@ -5,6 +5,7 @@ import { guardReasons } from "./guard.ts"
 import { kernelReasons } from "./kernel.ts"
 import type { Reason } from "./reason.ts"
 import { rpcReasons } from "./rpc.ts"
+import { servingReasons } from "./serving.ts"
 
 export const reasons: readonly Reason[] = [
   ...kernelReasons,
@@ -12,5 +13,6 @@ export const reasons: readonly Reason[] = [
   ...canonicalReasons,
   ...framingReasons,
   ...rpcReasons,
+  ...servingReasons,
   ...clientReasons,
 ]

@@ -22,6 +22,16 @@ export const rpcReasons: readonly Reason[] = [
     changes: ['reason === "STALE_EPOCH" → true'],
   },
   {
+    file: "server/rpc/messaging/device/renew.ts",
+    why: "Another attempt finds the stored renewal and returns it: it costs a read only.",
+    changes: ['list === "lost" → true'],
+  },
+  {
+    file: "server/rpc/service-account/administer.ts",
+    why: "A look-up without an id finds no row; the operand narrows the type.",
+    changes: ["id → true"],
+  },
+  {
     file: "server/rpc/token/known-clients.ts",
     why: "A map that holds more than its limit has a first key; the condition narrows the type.",
     changes: ["oldest !== undefined → true"],

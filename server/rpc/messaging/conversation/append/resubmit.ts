@@ -63,7 +63,6 @@ export async function resubmitMessages(
       break
     }
     conversation = await seen(deps, context, conversationId)
-    if (conversation.headSeq === headSeq) break
   }
   return { headSeq: conversation.headSeq }
 }
