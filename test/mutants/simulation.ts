@@ -101,9 +101,17 @@ export const simulationMutants: readonly Mutant[] = [
   {
     fault: "a device that meets an unknown message of its own goes on with its state",
     file: `${client}/conversation/envelope.ts`,
-    from: 'to(reason === "OWN_UNKNOWN" ? withStatus(next, Status.ROLLED_BACK) : next',
-    to: "to(next",
+    from: 'return reason === "OWN_UNKNOWN"',
+    to: 'return reason === "NOTHING"',
     ...rewound,
+  },
+  {
+    fault: "a device whose store is a copy sends messages that its newer state may have sent",
+    file: `${client}/conversation/envelope.ts`,
+    from: "(isAway(state.record) ? [] : [uncertain])",
+    to: "[]",
+    test: "test/attack/messenger-copies.test.ts",
+    name: "a message that waits in a copy, and was encrypted again and sent since, is reported and read once",
   },
   {
     fault: "every device waits although no member can add one",
