@@ -8,7 +8,7 @@ import { buildWorker } from "../../scripts/console/messenger-worker.ts"
 import type { MessengerSettings } from "../interop/browser/messenger-page.ts"
 import { chromiumMissing, launchChromium, serveModulePage } from "../support/chromium.ts"
 import { type Deployment, startDeployment } from "../support/edge-server.ts"
-import { isLong } from "../support/effort.ts"
+import { effort, isLong } from "../support/effort.ts"
 import { backedUpOf } from "../support/messaging/backed-up.ts"
 import { commitBadly } from "../support/messaging/bad-commit.ts"
 import { newDevice, type TestDevice } from "../support/messaging/device.ts"
@@ -108,7 +108,8 @@ describe.skipIf(chromiumMissing !== undefined || !isLong)(title, () => {
     }
   })
 
-  test.each(cores)(
+  // In WebAssembly at night only: it once hung in a run of all tests, for a reason that is not known yet.
+  test.each(effort<readonly (typeof cores)[number][]>([], ["direct"], cores))(
     "%s: a page removes a revoked device though another member holds the lease",
     { timeout: 240_000 },
     async (core) => {
