@@ -28,7 +28,7 @@ interface Input {
 
 export const sizes = {
   usual: { bytes: 1_500_000, runs: 100, structures: 300 },
-  smallest: { bytes: 20_000, runs: 2, structures: 4 },
+  smallest: { bytes: 100_000, runs: 2, structures: 4 },
 }
 
 export async function run({ bytes: limit, runs, structures }: typeof sizes.usual): Promise<Row[]> {
