@@ -13,7 +13,7 @@ import { issuerRoot, newPerson } from "./client/people.ts"
 const sizes = effort([], [2_000, 8_000], [10_000, 40_000])
 // With the memory of a phone, V8 collects garbage early: peaks are then what the work needs.
 const smallHeap = "--max-old-space-size=96 --max-semi-space-size=2"
-/** What collections of garbage at other moments make of a difference. 30,000 messages in memory take more. */
+/** Bytes. Garbage collections at other moments cause smaller differences; 30,000 messages in memory take more. */
 const mostGrowth = 16 * 2 ** 20
 
 test.runIf(isLong)(

@@ -1,5 +1,5 @@
-// What holds in the console for an administrator of a tenant and of a context alike: the page shows and calls what the
-// token reaches, and with the API's attack list nothing else.
+// The console of an administrator of a tenant or of a context: the page shows and calls what the token reaches, and with
+// the API's attack list nothing else.
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
 import { developmentAppId } from "../../server/development/app-id.ts"
 import type { Ids } from "./administered.ts"

@@ -28,7 +28,7 @@ async function revokeWith(access: Reason, context: Reason): Promise<string> {
   }
 }
 
-// A client that is told of a success would take the token for revoked (RFC 7009 section 2.2.1).
+// After an answer of success a client takes the token for revoked (RFC 7009 section 2.2.1).
 test.each(["UNAVAILABLE", "INTERNAL"] as const)(
   "a token that nobody can verify now is not reported as revoked: %s",
   async (reason) => {

@@ -71,7 +71,7 @@ interface MessengerPage {
   status(conversationId: string): Promise<string | undefined>
   /** The kinds of the stored entries, in order. */
   kinds(conversationId: string): Promise<string[]>
-  /** What events have reported of own messages, in order. */
+  /** The reported outcomes of own messages, in order. */
   fates(conversationId: string): ("delivered" | "unsent")[]
   /** Milliseconds of each message, one after the other. */
   timeOf(what: "encryptMessage" | "send", conversationId: string, count: number): Promise<number>
