@@ -53,6 +53,18 @@ export function draw(count: number, seed: number): readonly DrawnMutant[] {
     .map(({ mutant }) => mutant)
 }
 
+/**
+ * Returns the mutants of conditions that a list names, for a round that somebody chose by reading.
+ *
+ * @param list A line for each mutant: its file, a colon, its line, a tab, its change.
+ */
+export function named(list: string): readonly DrawnMutant[] {
+  const wanted = new Set(list.split("\n").filter(Boolean))
+  const found = mutantsOfConditions().filter(({ file, line, change }) => wanted.delete(`${file}:${line}\t${change}`))
+  if (wanted.size > 0) throw new Error(`no mutant has these names: ${[...wanted].join(", ")}`)
+  return found
+}
+
 /** Returns the test whether a mutant was drawn. */
 export function isAmong(drawn: readonly DrawnMutant[]): (mutant: DrawnMutant) => boolean {
   const nameOf = ({ file, line, change }: DrawnMutant) => `${file}:${line} ${change}`

@@ -1,5 +1,6 @@
+import { readFileSync } from "node:fs"
 import { parseArgs } from "node:util"
-import { draw, isAmong, maxSurvivors, suites } from "./draw.ts"
+import { draw, isAmong, maxSurvivors, named, suites } from "./draw.ts"
 import { folders, furtherTests, mutatedFiles } from "./folders.ts"
 import { hunt } from "./hunt.ts"
 import { reasons } from "./reasons/all.ts"
@@ -7,20 +8,25 @@ import { openSurvivors } from "./reasons/open.ts"
 import { compareSuites } from "./suites.ts"
 
 // Lists the generated mutants that no test kills: npm run mutation -- [folder or file] [--slowest milliseconds], or of
-// conditions that a seed draws from all handlers, verifiers and clients: npm run mutation -- --draw 60 --seed 1. With
-// --suites, each suite tries the drawn mutants alone, which shows the mutants that no other suite kills.
+// conditions that a seed draws from all handlers, verifiers and clients: npm run mutation -- --draw 60 --seed 1, or of
+// those that a file lists: --named chosen.txt. With --suites, each suite tries the drawn mutants alone, which shows the
+// mutants that no other suite kills.
 const startedAt = performance.now()
 const text = { type: "string" } as const
 const { positionals, values } = parseArgs({
   allowPositionals: true,
-  options: { slowest: text, draw: text, seed: text, suites: { type: "boolean" } },
+  options: { slowest: text, draw: text, seed: text, named: text, suites: { type: "boolean" } },
 })
 const prefix = positionals[0] ?? ""
-const drawn = values.draw === undefined ? undefined : draw(Number(values.draw), Number(values.seed ?? 1))
+const drawn = drawnBy(values)
+function drawnBy(asked: { readonly draw?: string; readonly seed?: string; readonly named?: string }) {
+  if (asked.named !== undefined) return named(readFileSync(asked.named, "utf8"))
+  return asked.draw === undefined ? undefined : draw(Number(asked.draw), Number(asked.seed ?? 1))
+}
 const slowest = Number(values.slowest ?? Number.POSITIVE_INFINITY)
 
 if (values.suites) {
-  if (drawn === undefined) throw new Error("--suites needs --draw")
+  if (drawn === undefined) throw new Error("--suites needs --draw or --named")
   const scores = await compareSuites(drawn, slowest, (line) => console.log(line))
   for (const { suite, killed, alone } of scores) {
     console.log(`${suite}: ${killed.size} of ${drawn.length} mutants killed, ${alone.length} by no other suite`)
