@@ -55,6 +55,7 @@ import { openDatabase } from "./open-database.ts"
 import { followSealingKeys, openSecrets } from "./open-secrets.ts"
 import { openPushes } from "./pushes.ts"
 import { readinessOf } from "./readiness.ts"
+import { createMemoryRelease } from "./release-memory.ts"
 import { startRevocations } from "./revocations.ts"
 import { serveMetrics } from "./telemetry/serve-metrics.ts"
 import { startTracing } from "./tracing.ts"
@@ -83,6 +84,7 @@ const sweepEveryMs = 60_000
 const eraseEveryMs = 60_000
 /** For so long a statement may use a plan that was made for a smaller table. */
 const analyzeEveryMs = 5_000
+const releaseEveryMs = 2_000
 /** Maximum delay of the end of a principal's lock. */
 const locksEveryMs = 1_000
 
@@ -196,8 +198,9 @@ function createDeps(
   }
 }
 
-/** Starts periodic work: writes counts of refusals, deletes expired rows, analyses tables, ends locks. */
+/** Starts periodic work: releases memory, writes counts of refusals, deletes expired rows, analyses tables, ends locks. */
 function startHousekeeping({ siblings, metrics, onFault, onClose }: Start, { db }: Storage, deps: Deps): void {
+  onClose(every(releaseEveryMs, createMemoryRelease(), onFault))
   onClose(every(sweepEveryMs, () => deps.refusals.flush(), onFault))
   if (siblings?.isFirst === false) return
   const { swept } = metrics

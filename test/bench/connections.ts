@@ -7,7 +7,7 @@ import { buildServer } from "../../scripts/packages/programs.ts"
 import { startPostgres } from "../support/postgres-server.ts"
 import { startProgram } from "../support/program.ts"
 import { machineLoad } from "./cpu/processor-time.ts"
-import { residentMegabytes } from "./cpu/resident-memory.ts"
+import { residentMegabytes, settle } from "./cpu/resident-memory.ts"
 import { inBatches } from "./messaging/cast.ts"
 import { durable, type Measured, measureOnce, median } from "./peers/measure.ts"
 import { postForm } from "./peers/post-form.ts"
@@ -28,11 +28,11 @@ interface Row {
 
 /** `built` 0 runs the sources of this clone, which need no build. */
 export const sizes = {
-  usual: { connections: [10, 100, 1_000, 5_000], rounds: 5, seconds: 3, built: 1 },
-  smallest: { connections: [2], rounds: 1, seconds: 0.2, built: 0 },
+  usual: { connections: [10, 100, 1_000, 5_000], rounds: 5, seconds: 3, built: 1, idleSeconds: 6 },
+  smallest: { connections: [2], rounds: 1, seconds: 0.2, built: 0, idleSeconds: 0 },
 }
 
-export async function run({ connections, rounds, seconds, built }: typeof sizes.usual): Promise<Row[]> {
+export async function run({ connections, rounds, seconds, built, idleSeconds }: typeof sizes.usual): Promise<Row[]> {
   const postgres = await startPostgres(durable)
   if (postgres === undefined) throw new Error("there is no PostgreSQL to measure on")
   const modules = built === 1 ? await buildModules() : undefined
@@ -44,6 +44,7 @@ export async function run({ connections, rounds, seconds, built }: typeof sizes.
 
     async function measure(count: number): Promise<Row> {
       const program = await startProgram({ ...settings(postgres?.url ?? ""), SIGNET_WORKERS: "1" }, modules?.script)
+      await settle(idleSeconds)
       const idleMB = residentMegabytes(program.pid)
       const agents = Array.from({ length: count }, () => new Agent({ keepAlive: true, maxSockets: 1 }))
       try {

@@ -9,7 +9,7 @@ import { addMachine } from "../support/machines.ts"
 import { startPostgres } from "../support/postgres-server.ts"
 import { startProgram } from "../support/program.ts"
 import { machineLoad } from "./cpu/processor-time.ts"
-import { processesOf, residentMegabytes } from "./cpu/resident-memory.ts"
+import { processesOf, residentMegabytes, settle } from "./cpu/resident-memory.ts"
 import { startOidcProvider } from "./peers/forked.ts"
 import { callers, durable, type Measured, measureOnce, median } from "./peers/measure.ts"
 import type { Peer } from "./peers/peer.ts"
@@ -22,19 +22,20 @@ interface Row {
   /** Calls for each second of processor time of the server's processes. */
   readonly perCoreSecond: number
   readonly p50Ms: number
-  /** Proportional set size before the first call, and after the last one; a supervisor counts as a process. */
+  /** Proportional set size: before the first call, after the last one, and some seconds later. A supervisor counts. */
   readonly idleMB: number
   readonly loadedMB: number
+  readonly restingMB: number
   readonly processes: number
   readonly load: number
 }
 
 export const sizes = {
-  usual: { workers: [1, 2, 4], rounds: 5, seconds: 2 },
-  smallest: { workers: [2], rounds: 1, seconds: 0.2 },
+  usual: { workers: [1, 2, 4], rounds: 5, seconds: 2, idleSeconds: 6 },
+  smallest: { workers: [2], rounds: 1, seconds: 0.2, idleSeconds: 0 },
 }
 
-export async function run({ workers, rounds, seconds }: typeof sizes.usual): Promise<Row[]> {
+export async function run({ workers, rounds, seconds, idleSeconds }: typeof sizes.usual): Promise<Row[]> {
   const postgres = await startPostgres(durable)
   if (postgres === undefined) throw new Error("there is no PostgreSQL to measure on")
   const closing: (() => unknown)[] = [() => postgres.stop()]
@@ -45,6 +46,7 @@ export async function run({ workers, rounds, seconds }: typeof sizes.usual): Pro
     peers.push(await startOidcProvider({ databaseUrl: "", callers }))
     for (const { stop } of peers) closing.push(stop)
     const contenders = peers.flatMap((peer) => [...peer.works].map(([work, act]) => ({ work, act, peer })))
+    await settle(idleSeconds)
     const idle = new Map(peers.map((peer) => [peer, residentMegabytes(peer.pid)]))
     const measured = contenders.map((): Measured[] => [])
     // The first round warms everything up and is not counted.
@@ -54,6 +56,8 @@ export async function run({ workers, rounds, seconds }: typeof sizes.usual): Pro
         if (round > 0) measured[i]?.push(one)
       }
     }
+    const loaded = new Map(peers.map((peer) => [peer, residentMegabytes(peer.pid)]))
+    await settle(idleSeconds)
     return contenders
       .map(({ work, peer }, i): Row => {
         const of = (value: (one: Measured) => number) => median((measured[i] ?? []).map(value))
@@ -63,7 +67,8 @@ export async function run({ workers, rounds, seconds }: typeof sizes.usual): Pro
           perCoreSecond: of((one) => 1e6 / one.serverMicros),
           p50Ms: of((one) => one.p50Ms),
           idleMB: idle.get(peer) ?? Number.NaN,
-          loadedMB: residentMegabytes(peer.pid),
+          loadedMB: loaded.get(peer) ?? Number.NaN,
+          restingMB: residentMegabytes(peer.pid),
           processes: processesOf(peer.pid).length,
           load: machineLoad(),
         }

@@ -1,5 +1,6 @@
 // Memory of other processes, from /proc.
 import { readFileSync } from "node:fs"
+import { setTimeout as sleep } from "node:timers/promises"
 
 /** A process and its children. */
 export function processesOf(pid: number): readonly number[] {
@@ -14,3 +15,10 @@ export function residentMegabytes(pid: number): number {
   )
   return kilobytes.reduce((sum, one) => sum + one, 0) / 1_024
 }
+
+/**
+ * Waits until idle servers have returned memory to the system (server/node/release-memory.ts).
+ *
+ * @param seconds At least 6 for the first return after a start or a load.
+ */
+export const settle = (seconds: number): Promise<void> => sleep(seconds * 1_000)
