@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest"
 import { isLong } from "../../support/effort.ts"
-import { draw, isAmong } from "./draw.ts"
+import { draw, isAmong, named } from "./draw.ts"
 import { numbered } from "./folders.ts"
 import { generate } from "./generate.ts"
 import { hunt } from "./hunt.ts"
@@ -67,6 +67,17 @@ describe("a draw of conditions", () => {
       expect(change).toMatch(/→ (true|false)$/)
       expect(file).not.toMatch(/\.test\.ts$|\/testing\//)
     }
+  })
+
+  test.runIf(isLong)("a list names some of them, and nothing else", () => {
+    const few = draw(3, 7)
+    const list = few.map(({ file, line, change }) => `${file}:${line}\t${change}\n`).join("")
+    expect(
+      named(list)
+        .map(({ change }) => change)
+        .toSorted(),
+    ).toEqual(few.map(({ change }) => change).toSorted())
+    expect(() => named(`${list}server/kernel/ids.ts:1\tno → mutant\n`)).toThrow("no mutant has these names")
   })
 })
 

@@ -87,12 +87,24 @@ export async function hunt(question: Question, say: (line: string) => void): Pro
     }
     // Values that a module or a test file computes during its import were computed without the mutant.
     for (const [mutant, where] of outside) alone.set(mutant, new Set([...(alone.get(mutant) ?? []), ...where]))
+    // A cache that an earlier run filled hides a mutant. So the few survivors of a draw get processes of their own.
+    if (question.isTried !== undefined) {
+      for (const { file, reached: those } of tests) {
+        for (const mutant of those) {
+          if (!killed.has(mutant)) alone.set(mutant, (alone.get(mutant) ?? new Set()).add(file))
+        }
+      }
+    }
     const waiting = [...alone].filter(([mutant]) => !killed.has(mutant) && !explained.has(mutant))
     const runWaiting = async () => {
       for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) {
         const [mutant, where] = next
-        const { failed } = await run({ only: mutant }, "run", "--bail=1", ...where)
-        if (failed) killed.add(mutant)
+        const { failed, lines } = await run({ only: mutant }, "run", "--bail=1", ...where)
+        if (!failed) continue
+        // Under load a file can fail by itself. No mutant has the number that follows the last one.
+        const failing = new Set(lines.flatMap((line) => ("kills" in line ? [fileOf(line.kills)] : [])))
+        const sound = await run({ only: count }, "run", ...(failing.size > 0 ? failing : where))
+        if (!sound.failed) killed.add(mutant)
       }
     }
     await Promise.all(Array.from({ length: availableParallelism() }, runWaiting))
@@ -104,6 +116,9 @@ export async function hunt(question: Question, say: (line: string) => void): Pro
     rmSync(folder, { recursive: true, force: true })
   }
 }
+
+/** The file of a test's name (runner.ts). */
+const fileOf = (test: string): string => test.slice(0, test.indexOf(" > "))
 
 function readMeasured(lines: readonly Line[], tried: ReadonlySet<number>, say: (line: string) => void) {
   const tests: Measured[] = []
@@ -161,6 +176,14 @@ async function runRound(
         return
       }
       missedBefore = missed.length
+      // A mutant that its test does not survive either ends the process. It gets a process of its own.
+      const ending = new Set(left.filter(({ name }) => unfit.has(name)).flatMap(({ mutants }) => [...mutants]))
+      for (const { file, mutants } of missed) {
+        for (const one of [...mutants].filter((mutant) => ending.has(mutant))) {
+          mutants.delete(one)
+          alone.set(one, (alone.get(one) ?? new Set()).add(file))
+        }
+      }
       left = missed
       continue
     }

@@ -108,9 +108,13 @@ export default class MutantRunner extends TestRunner {
 
   override async onAfterRetryTask(test: RunnerTestCase, options: TestTryOptions): Promise<void> {
     await super.onAfterRetryTask(test, options)
-    if (order.only !== undefined || test.result === undefined) return
+    if (test.result === undefined) return
     const file = relative(root, test.file.filepath)
     const failed = test.result.state === "fail"
+    if (order.only !== undefined) {
+      if (failed) write({ kills: nameOf(test), mutant: order.only })
+      return
+    }
     if (this.#mutant >= 0) {
       if (failed) write({ kills: nameOf(test), mutant: this.#mutant })
       if (failed) memory.killed.add(this.#mutant)
