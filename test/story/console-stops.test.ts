@@ -1,5 +1,6 @@
 // Buttons of the console that end something, in Chromium, and what the API answers afterwards.
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
+import { developmentAppId } from "../../server/development/app-id.ts"
 import { chromiumMissing } from "../support/chromium.ts"
 import { bearer, type Clients } from "../support/clients.ts"
 import {
@@ -22,6 +23,7 @@ describe.skipIf(chromiumMissing !== undefined || !isLong)(title, () => {
   let story: ConsoleStory
   let clients: Clients
   let root: ReturnType<typeof bearer>
+  let tenantId = ""
   let machine: { principalId: string; clientId: string; secret: string }
   beforeAll(async () => {
     story = await openConsole({ SIGNET_LIMITS: JSON.stringify(limits) })
@@ -33,6 +35,8 @@ describe.skipIf(chromiumMissing !== undefined || !isLong)(title, () => {
     const { id = "", principalId = "", clientId = "" } = serviceAccount ?? {}
     const { secret } = await clients.services.addSecret({ serviceAccountId: id }, root)
     machine = { principalId, clientId, secret }
+    const asked = { appId: developmentAppId, tenant: { name: "Kew" } }
+    tenantId = (await clients.admin.createTenant(asked, root)).tenant?.id ?? ""
   }, 600_000)
   afterAll(() => story?.close())
 
@@ -84,8 +88,13 @@ describe.skipIf(chromiumMissing !== undefined || !isLong)(title, () => {
     expect(await ask(form)).toEqual([400, "DELEGATION_NOT_ALLOWED"])
   })
 
-  test("an administrator of the installation sees the keys' time line, and lifts a lockout", async () => {
+  test("an administrator of the installation finds another app's tenant, sees the keys, and lifts a lockout", async () => {
     const page = await openInstallation(story)
+    await page.getByRole("searchbox").fill(tenantId)
+    await page.keyboard.press("Enter")
+    await page.getByRole("heading", { name: "Kew" }).waitFor()
+    await page.locator("main").getByRole("link", { name: "Audit" }).click()
+    await page.getByText("tenant.created").waitFor()
     await page.getByRole("link", { name: "Signing keys" }).click()
     await page.locator(".time-line li").getByText("Signs from now on").first().waitFor()
     await screenshot(page, "/keys of the installation")

@@ -18,10 +18,10 @@ export function TenantScreen(): ReactNode {
   const audit = useService(AuditService)
   const { appId: ownApp, tenantId: own, isInstallation, scopes } = useAccess()
   const { data, error, refetch } = useAsk(["tenants", ownApp, "one", tenantId], async (signal) => {
-    // The tenant can be of any app there, and its events name the app.
+    // There the tenant can be of any app. The events of its own changes name it.
     const { auditEvents } =
       isInstallation && scopes.has("auth.audit.read")
-        ? await audit.listAuditEvents({ tenantId, pageSize: 1 }, { signal })
+        ? await audit.listAuditEvents({ targetId: tenantId, pageSize: 1 }, { signal })
         : { auditEvents: [] }
     const appId = auditEvents[0]?.appId || ownApp
     return (await admin.getTenant({ appId, tenantId }, { signal })).tenant ?? null
@@ -64,7 +64,7 @@ export function TenantScreen(): ReactNode {
           </li>
           {scopes.has("auth.audit.read") && (
             <li>
-              <Link to={`/audit?tenant=${tenantId}`}>{t.audit.title}</Link>
+              <Link to={`/audit?tenant=${tenantId}${isInstallation ? `&app=${appId}` : ""}`}>{t.audit.title}</Link>
             </li>
           )}
         </ul>
