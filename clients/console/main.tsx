@@ -1,6 +1,4 @@
-import { QueryClientProvider } from "@tanstack/react-query"
 import { createRoot } from "react-dom/client"
-import { queries } from "./queries.ts"
 import { Root } from "./root.tsx"
 import { loadSettings } from "./settings.ts"
 import { t } from "./text/frame.ts"
@@ -10,11 +8,7 @@ if (place === null) throw new Error("the page has no #root")
 const root = createRoot(place)
 try {
   const settings = await loadSettings()
-  root.render(
-    <QueryClientProvider client={queries}>
-      <Root settings={settings} />
-    </QueryClientProvider>,
-  )
+  root.render(<Root settings={settings} />)
 } catch {
   root.render(<p role="alert">{t.unreachable}</p>)
 }

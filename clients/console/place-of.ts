@@ -4,7 +4,7 @@ export function placeOf(asked: string): string {
   if (asked.startsWith("prn_")) return `/people/${encoded}`
   if (asked.startsWith("app_")) return `/apps/${encoded}`
   if (asked.startsWith("sac_")) return `/services/${encoded}`
-  if (asked.startsWith("ten_")) return `/audit?tenant=${encoded}`
-  if (/^(jti|ses|grt|rol|mem|pat|inv|ctx|pcl|dlg|dpo|scr|dev)_/.test(asked)) return `/audit?target=${encoded}`
+  if (asked.startsWith("ten_")) return `/tenants/${encoded}`
+  if (/^(aud|jti|ses|grt|rol|mem|pat|inv|ctx|pcl|dlg|dpo|scr|dev)_/.test(asked)) return `/audit?target=${encoded}`
   return `/people?find=${encoded}`
 }

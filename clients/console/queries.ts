@@ -1,4 +1,4 @@
-// The cache of what the console has read. Its own file, because the first page needs no more of the library.
+// The cache of what the console has read.
 import { needsSignIn } from "@signet/client-web"
 import { QueryClient } from "@tanstack/react-query"
 

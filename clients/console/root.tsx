@@ -2,7 +2,6 @@
 import { configure, type WebSignet } from "@signet/client-web"
 import { Failed, Loading, SignetProvider, useSession } from "@signet/react/core"
 import { lazy, type ReactNode, Suspense, useEffect, useMemo, useRef, useState } from "react"
-import { queries } from "./queries.ts"
 import { base, navigate } from "./router.tsx"
 import { readAppId, type Settings, writeAppId } from "./settings.ts"
 import { Welcome } from "./welcome.tsx"
@@ -43,7 +42,6 @@ export function Root({ settings }: { settings: Settings }): ReactNode {
   }, [signet, isFinishing])
   const choose = (next: string) => {
     writeAppId(settings, next)
-    queries.clear()
     setAppId(next)
   }
   return (
@@ -69,10 +67,6 @@ function Gate({ settings, appId, onChoose, failure }: GateProps): ReactNode {
     if (sessionId !== undefined && shown.current !== undefined && shown.current !== sessionId) location.reload()
     shown.current = sessionId
   }, [sessionId])
-  // The next person must not see data that another one has read.
-  useEffect(() => {
-    if (state.is === "loggedOut") queries.clear()
-  }, [state.is])
   if (state.is === "starting") return <Loading />
   if (state.is === "loggedOut") {
     return (

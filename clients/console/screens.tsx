@@ -1,7 +1,7 @@
 // The screens by path. Each is loaded when it is first opened.
 import { type ComponentType, lazy } from "react"
 import type { Access } from "./access.tsx"
-import { type Needs, type Refusal, refusalOf } from "./offer.ts"
+import { appParts, type Needs, type Refusal, refusalOf } from "./offer.ts"
 import { t } from "./text/frame.ts"
 
 const overview = lazy(async () => ({ default: (await import("./screens/overview.tsx")).Overview }))
@@ -9,9 +9,10 @@ const people = lazy(async () => ({ default: (await import("./screens/people.tsx"
 const person = lazy(async () => ({ default: (await import("./screens/person/person.tsx")).Person }))
 const apps = lazy(async () => ({ default: (await import("./screens/apps.tsx")).Apps }))
 const app = lazy(async () => ({ default: (await import("./screens/app/app.tsx")).AppScreen }))
+const tenant = lazy(async () => ({ default: (await import("./screens/app/tenant.tsx")).TenantScreen }))
 const services = lazy(async () => ({ default: (await import("./screens/services.tsx")).Services }))
 const service = lazy(async () => ({ default: (await import("./screens/service.tsx")).Service }))
-const delegations = lazy(async () => ({ default: (await import("./screens/delegations.tsx")).Delegations }))
+const delegations = lazy(async () => ({ default: (await import("./screens/delegations/delegations.tsx")).Delegations }))
 const activity = lazy(async () => ({ default: (await import("./screens/activity.tsx")).Activity }))
 const audit = lazy(async () => ({ default: (await import("./screens/audit.tsx")).Audit }))
 const why = lazy(async () => ({ default: (await import("./screens/why.tsx")).Why }))
@@ -78,6 +79,9 @@ export function screenAt([first = "", second]: readonly string[], access: Access
   const always = (name: string, Screen: ComponentType): Opened => ({ name, Screen, refusal: undefined })
   if (first === "account") return always(nav.account, account)
   if (first === "components") return always(nav.components, components)
+  if (first === "tenants" && second !== undefined) {
+    return { name: t.nav.tenant, Screen: tenant, refusal: refusalOf(appParts.tenants, access) }
+  }
   const found = screens.find(({ path }) => path === first)
   const Screen = second === undefined ? found?.all : found?.one
   if (found === undefined || Screen === undefined) return always(t.nowhere.title, nowhere)

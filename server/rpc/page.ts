@@ -6,6 +6,9 @@ import { buildPageToken, parsePageToken } from "./page-token.ts"
 
 const defaultPageSize = 50
 
+/** The largest count of an answer: counting a million records takes longer than a call may. */
+export const mostCounted = 1_000
+
 interface Asked {
   pageSize: number
   pageToken: string

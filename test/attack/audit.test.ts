@@ -81,6 +81,18 @@ describe("events of a place that the caller does not administer never appear", (
     expect(await placesSeen(by, own)).toEqual(new Set(expected()))
   })
 
+  test.each(reach)("to %s, by the id of the event", async (by, expected) => {
+    const { auditEvents } = await list("root", { kinds: ["grant.created"], pageSize: 200 })
+    const found: string[] = []
+    for (const { id } of auditEvents) {
+      const { auditEvents: named } = await list(by, { targetId: id })
+      expect([[], [id]]).toContainEqual(named.map((event) => event.id))
+      found.push(...named.map(placeOf))
+    }
+    expect(new Set(found)).toEqual(new Set(expected()))
+    expect(found.length).toBeLessThan(auditEvents.length)
+  })
+
   test("to an app's administrator: events of other apps, and of no app", async () => {
     const seen = await placesSeen("admin")
     expect(new Set([...seen].map((place) => place.split(" ")[0]))).toEqual(new Set([world.app.id]))

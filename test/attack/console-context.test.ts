@@ -35,7 +35,7 @@ describePlace(
     ],
     others: {
       "a whole app": ["/apps", `${app}/settings`, `${app}/connections`],
-      "a tenant": [`${app}/tenants`, "/services"],
+      "a tenant": [`${app}/tenants`, "/tenants/ten_1", "/services"],
       "the installation": ["/limits"],
     },
     missing: [() => "/people?find=oli@example.com", (ids) => `/audit?target=${ids.membership_id}`],

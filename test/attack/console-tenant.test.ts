@@ -20,6 +20,7 @@ describePlace(
     screens: (ids) => [
       ["", ids.tenant_id],
       [`${app}/tenants`, "Kew"],
+      [`/tenants/${ids.tenant_id}`, "Kew"],
       [`${app}/contexts`, "Kew garden"],
       [`${app}/members`, ids.tenant_id],
       ["/people?find=bob@example.com", ids.principal_id],
@@ -32,6 +33,7 @@ describePlace(
       "the installation": ["/limits"],
     },
     missing: [
+      (ids) => `/tenants/${ids.tenant_id}`,
       (ids) => `${app}/members/${ids.tenant_id}`,
       (ids) => `${app}/contexts/${ids.tenant_id}`,
       (ids) => `/audit?tenant=${ids.tenant_id}`,

@@ -15,6 +15,7 @@ const asked = { audiences: ["svc-notes"], scopes: ["notes.read"] }
 const places = ["the app", "a tenant", "another tenant", "another app"] as const
 interface Owner {
   admin: SignedInPerson
+  user: SignedInPerson
   machine: Machine
   policyId: string
 }
@@ -36,10 +37,11 @@ beforeAll(async () => {
   for (const place of places) {
     const at: { tenantId?: typeof tenantId; app?: typeof otherApp } = where[place]
     const admin = await signIn(server, clients, "the administrator", { scopes, ...at })
+    const user = await signIn(server, clients, "a user", { scopes: ["notes.read"], ...at })
     const machine = await addMachine(server, { appId: at.app?.id ?? server.app.id, tenantId: at.tenantId ?? null })
     const of = { actorPrincipalId: machine.account.principalId, allowStanding: true }
     const { policy } = await clients.delegations.createDelegationPolicy({ ...asked, ...of }, bearer(admin.token))
-    owners[place] = { admin, machine, policyId: policy?.id ?? "" }
+    owners[place] = { admin, user, machine, policyId: policy?.id ?? "" }
   }
 })
 afterAll(() => world?.server.close())
@@ -73,6 +75,27 @@ describe.each(pairs)("an administrator of %s, with resources of %s", (place, oth
     expect(await refusal(delegations.revokeDelegationPolicy({ policyId }, by()))).toBe("NotFound NOT_FOUND")
     const left = await delegations.listDelegationPolicies({}, bearer(owner(other).admin.token))
     expect(left.policies.find(({ id }) => id === policyId)?.revokedAt).toBeUndefined()
+  })
+
+  test("can neither list nor end the delegations of its users", async () => {
+    const { delegations } = world.clients
+    const { policyId, user, admin } = owner(other)
+    const { delegation } = await delegations.createDelegation({ ...asked, policyId }, bearer(user.token))
+    const delegationId = delegation?.id ?? ""
+    const own = owner(place).policyId
+    const attempts = [
+      delegations.listPolicyDelegations({ policyId }, by()),
+      delegations.revokePolicyDelegation({ policyId, delegationId }, by()),
+      // Under a policy that the caller does administer.
+      delegations.revokePolicyDelegation({ policyId: own, delegationId }, by()),
+    ]
+    expect(await Promise.all(attempts.map((call) => refusal(call)))).toEqual(attempts.map(() => "NotFound NOT_FOUND"))
+    const idsUnder = async (policyId: string, token: string) =>
+      (await delegations.listPolicyDelegations({ policyId }, bearer(token))).delegations.map(({ id }) => id)
+    expect(await idsUnder(own, owner(place).admin.token)).toEqual([])
+    expect(await idsUnder(policyId, admin.token)).toEqual([delegationId])
+    await delegations.revokePolicyDelegation({ policyId, delegationId }, bearer(admin.token))
+    expect(await idsUnder(policyId, admin.token)).toEqual([])
   })
 })
 
@@ -143,6 +166,8 @@ test("an administrator of a context neither reads nor changes the policies of th
     delegations.listDelegationPolicies({}, by),
     delegations.createDelegationPolicy({ ...asked, actorPrincipalId: machine.account.principalId }, by),
     delegations.revokeDelegationPolicy({ policyId }, by),
+    delegations.listPolicyDelegations({ policyId }, by),
+    delegations.revokePolicyDelegation({ policyId, delegationId: `dlg_${"0".repeat(26)}` }, by),
   ]
   expect(await Promise.all(refused.map((call) => refusal(call)))).toEqual(
     refused.map(() => "PermissionDenied CONTEXT_MISMATCH"),

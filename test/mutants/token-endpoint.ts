@@ -6,6 +6,7 @@ const clients = "test/attack/client-authentication.test.ts"
 const audit = "test/story/audit-of-tokens.test.ts"
 const errors = "test/story/token-errors.test.ts"
 const delegation = "server/rpc/delegation/delegation-service.ts"
+const policies = "server/rpc/delegation/policy-delegations.ts"
 const delegations = "test/attack/delegations.test.ts"
 const suspended = "test/attack/suspended-places.test.ts"
 const assertion = `${rpc}/client-assertion.ts`
@@ -90,19 +91,27 @@ export const tokenEndpointMutants: readonly Mutant[] = [
   },
   {
     fault: "an administrator ends another app's policies",
-    file: delegation,
-    from: "policy.appId !== user.appId || policy.tenantId !== user.tenantId) return false",
-    to: "policy.tenantId !== user.tenantId) return false",
+    file: policies,
+    from: "policy?.appId !== user.appId || policy.tenantId !== user.tenantId)",
+    to: "policy === undefined || policy.tenantId !== user.tenantId)",
     test: delegations,
     name: "can neither list nor end its policies",
   },
   {
     fault: "an administrator ends another tenant's policies",
-    file: delegation,
-    from: "policy.appId !== user.appId || policy.tenantId !== user.tenantId) return false",
-    to: "policy.appId !== user.appId) return false",
+    file: policies,
+    from: "policy?.appId !== user.appId || policy.tenantId !== user.tenantId)",
+    to: "policy?.appId !== user.appId)",
     test: delegations,
     name: "can neither list nor end its policies",
+  },
+  {
+    fault: "an administrator ends a delegation under another's policy by naming a policy of their own",
+    file: policies,
+    from: "delegation?.policyId !== policy.id",
+    to: 'delegation === undefined || delegation === ""',
+    test: delegations,
+    name: "can neither list nor end the delegations of its users",
   },
   {
     fault: "a user gives leave under another app's policy",

@@ -228,7 +228,10 @@ describeStory("connections", (kind) => {
       request(await second.mint({ claims: { sub: "is signed out" } })),
     )
     const named = { appId: server.app.id, providerClientId: ofSecond.id }
+    const sessions = async () => (await clients.admin.getProviderClient(named, world.as("root"))).activeSessions
+    expect(await sessions()).toBe(1)
     await clients.admin.disableProviderClient(named, world.as("root"))
+    expect(await sessions()).toBe(0)
     expect(await refusal(clients.auth.me({}, bearer(goes)))).toMatch(/^Unauthenticated/)
     expect((await clients.auth.me({}, bearer(stays))).session?.current).toBe(true)
     expect(await refusal(clients.auth.externalLogin(request(await second.mint())))).toBe(

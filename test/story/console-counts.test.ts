@@ -48,10 +48,18 @@ const endings: readonly Ending[] = [
   { path: at("invitations"), button: "Revoke", says: "1 invitation ends" },
   { path: at("roles"), row: "reader", button: "Archive", says: "2 active grants end." },
   { path: at("grants"), row: "reader", button: "Revoke", says: "1 grant ends" },
-  { path: at("connections"), button: "Disable", says: /[Oo]ther connections? (stays?|is) active/ },
+  {
+    path: at("connections"),
+    row: "Stand-indefaultIDP_A · WEB",
+    button: "Disable",
+    says: /[1-9]\d* sessions? that it began ends?\..*[Oo]ther conn/,
+  },
   { path: ({ serviceId }) => `/services/${serviceId}`, button: "Revoke", says: "1 secret ends. No other secret" },
   { path: ({ serviceId }) => `/services/${serviceId}`, button: "Disable", says: "1 active secret stops" },
-  { path: () => "/delegations", button: "Stop", says: "1 policy ends" },
+  {
+    ...{ path: () => "/delegations", button: "Stop" },
+    says: /1 policy ends.*1 standing delegation under it ends\./,
+  },
   { path: ofMember, row: "Unnamed device", button: "Revoke", says: "1 session ends" },
   { path: ofMember, button: "Revoke all", says: /\d sessions? ends? where you administer/ },
   { path: () => "/account", row: "this device", button: "End session", says: "1 session ends" },
@@ -68,11 +76,12 @@ const endingsOfInstallation: readonly Ending[] = [
     button: "Archive",
     says: /memberships are affected\. 1 tenant ends\. 1 context ends\. \d active gra/,
   },
-  ...(["Suspend", "Deactivate", "Block"] as const).map((button) => ({
+  ...(["Suspend", "Deactivate"] as const).map((button) => ({
     ...{ path: ofMember, button },
-    says: /sessions? ends? in this app/,
+    says: "1 session ends, in all apps. 1 personal access token ends.",
   })),
-  { path: ofMember, button: "Lock", says: /sessions? in this app (is|are) refused until then/ },
+  { path: ofMember, button: "Block", says: "1 session ends, in all apps." },
+  { path: ofMember, button: "Lock", says: "1 session is refused until then, in all apps." },
 ]
 
 describe.skipIf(chromiumMissing !== undefined || !isLong)(title, () => {

@@ -26,7 +26,7 @@ describe.skipIf(chromiumMissing !== undefined || !isLong)(title, () => {
     administrator = await administratorOf(story.program.url)
     const me = await administrator.clients.auth.me({}, bearer(await story.memberToken()))
     bob = { principalId: me.principal?.id ?? "", subject: me.providerAccounts[0]?.subject ?? "" }
-  })
+  }, 600_000)
   afterAll(() => story?.close())
 
   test("no mouse: signs in, finds a member, cancels a dialog and confirms it, and always shows the focus", async () => {
@@ -97,9 +97,55 @@ describe.skipIf(chromiumMissing !== undefined || !isLong)(title, () => {
     await tab.keyboard.press("Enter")
     await story.heading("Memberships")
     expect(new URL(tab.url()).pathname).toBe(`/console/people/${bob.principalId}`)
+    const { clients, root } = administrator
+    const { tenant } = await clients.admin.createTenant({ appId, tenant: { name: "Kew" } }, await root())
+    await tab.getByRole("searchbox").fill(tenant?.id ?? "")
+    await tab.keyboard.press("Enter")
+    await story.heading("Kew")
+    await tab.locator("main").getByRole("link", { name: "Members" }).click()
+    await tab.waitForURL(new RegExp(`/members/${tenant?.id}$`))
     await tab.getByRole("searchbox").fill("nobody-of-this-subject")
     await tab.keyboard.press("Enter")
     await tab.getByText("Nobody was found.", { exact: false }).waitFor()
+  })
+
+  test("finds a role by the beginning of its key, for its own list and for a grant", async () => {
+    const { tab } = story
+    const { clients, root } = administrator
+    const options = await root()
+    // More than a page of the choice, so that the oldest is not among what it reads first.
+    const keys = ["gardener.senior", "gardener.junior", ...Array.from({ length: 45 }, (_, i) => `porter_${i}`)]
+    for (const key of keys) await clients.admin.createRole({ appId, role: { key } }, options)
+    await story.go(`/apps/${appId}/roles`)
+    const rows = tab.locator('section[aria-label="Roles"] tbody tr')
+    await expect.poll(() => rows.count()).toBeGreaterThan(40)
+    await story.fill("Find a role", "Gardener.")
+    await expect
+      .poll(() => rows.allTextContents())
+      .toEqual([expect.stringContaining("gardener.junior"), expect.stringContaining("gardener.senior")])
+    await story.fill("Find a role", "gardeners")
+    await tab.getByText("No role has a key that begins so.").waitFor()
+    await story.fill("Find a role", "%")
+    await tab.getByText("No role has a key that begins so.").waitFor()
+    expect(await tab.getByRole("alert").count()).toBe(0)
+
+    await story.go(`/people/${bob.principalId}`)
+    await story.press("Grant a role")
+    const dialog = tab.getByRole("dialog")
+    const choice = dialog.getByRole("combobox", { name: "Role" })
+    const offered = choice.locator("option")
+    await expect.poll(() => offered.count()).toBe(42)
+    await dialog.getByLabel("Find a role").fill("gardener.s")
+    await expect.poll(() => offered.allTextContents()).toEqual(["Choose…", "gardener.senior"])
+    // The field does not send the form.
+    await dialog.getByLabel("Find a role").press("Enter")
+    await choice.selectOption("gardener.senior")
+    await dialog.getByLabel("Find a role").fill("porter_7")
+    await expect.poll(() => offered.allTextContents()).toEqual(["Choose…", "gardener.senior", "porter_7"])
+    await dialog.getByRole("button", { name: "Grant a role" }).click()
+    await tab.locator('section[aria-label="Grants"] tbody tr').getByText("gardener.senior").waitFor()
+    const { grants } = await clients.admin.listGrants({ appId, principalId: bob.principalId }, await root())
+    expect(grants.map(({ roleKey }) => roleKey)).toEqual(["gardener.senior"])
   })
 
   test("explains a pasted token against a requirement and a resource that are typed", async () => {

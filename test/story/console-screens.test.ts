@@ -26,6 +26,7 @@ const screens = [
     (part) => `/apps/{app}${part}`,
   ),
   "/apps/{app}/members/{tenant}",
+  "/tenants/{tenant}",
   "/services",
   "/services/{service}",
   "/delegations",

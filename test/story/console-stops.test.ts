@@ -1,9 +1,11 @@
 // Buttons of the console that end something, in Chromium, and what the API answers afterwards.
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
+import { developmentAppId } from "../../server/development/app-id.ts"
 import { chromiumMissing } from "../support/chromium.ts"
 import { bearer, type Clients } from "../support/clients.ts"
 import {
   administratorOf,
+  axeFindings,
   type ConsoleStory,
   openConsole,
   openInstallation,
@@ -21,6 +23,7 @@ describe.skipIf(chromiumMissing !== undefined || !isLong)(title, () => {
   let story: ConsoleStory
   let clients: Clients
   let root: ReturnType<typeof bearer>
+  let tenantId = ""
   let machine: { principalId: string; clientId: string; secret: string }
   beforeAll(async () => {
     story = await openConsole({ SIGNET_LIMITS: JSON.stringify(limits) })
@@ -32,7 +35,9 @@ describe.skipIf(chromiumMissing !== undefined || !isLong)(title, () => {
     const { id = "", principalId = "", clientId = "" } = serviceAccount ?? {}
     const { secret } = await clients.services.addSecret({ serviceAccountId: id }, root)
     machine = { principalId, clientId, secret }
-  })
+    const asked = { appId: developmentAppId, tenant: { name: "Kew" } }
+    tenantId = (await clients.admin.createTenant(asked, root)).tenant?.id ?? ""
+  }, 600_000)
   afterAll(() => story?.close())
 
   /** Asks the token endpoint as the service. @returns Status and reason. */
@@ -56,12 +61,25 @@ describe.skipIf(chromiumMissing !== undefined || !isLong)(title, () => {
     await signIn(tab, "ada@example.com", "Ada")
     await story.heading("Overview")
     await story.go("/delegations")
-    const path = tab.locator(".graph li", { hasText: "gardener" })
+    const path = tab.locator(".graph > li", { hasText: "gardener" }).first()
     await path.getByText("svc-notes").waitFor()
     await screenshot(tab, "/delegations with a policy")
-    await path.getByRole("button", { name: "Stop", exact: true }).click()
+    // The administrator stops the service for one person, who then allows it again.
+    await path.getByText("People who have allowed it while they are offline").click()
+    const person = path.locator(".graph li").filter({ hasText: delegation?.subjectPrincipalId ?? "" })
+    await person.getByText("until").waitFor()
+    expect(await axeFindings(tab)).toEqual([])
+    await person.getByRole("button", { name: "Stop", exact: true }).click()
+    await tab.getByRole("dialog").getByText("1 delegation ends", { exact: false }).waitFor()
+    await tab.getByRole("dialog").getByRole("button", { name: "Stop", exact: true }).click()
+    await path.getByText("Nobody has allowed it while offline.").waitFor()
+    expect(await ask(form)).toEqual([400, "DELEGATION_EXPIRED"])
+    const { delegation: again } = await clients.delegations.createDelegation(consent, bob)
+    form.delegation_id = again?.id ?? ""
+    await path.getByRole("button", { name: "Stop", exact: true }).first().click()
     const dialog = tab.getByRole("dialog")
     await dialog.getByText("gardener can no longer act for anybody under it").waitFor()
+    await dialog.getByText("1 standing delegation under it ends.").waitFor()
     // Nothing has ended before the answer.
     expect(await ask(form)).toEqual([200, undefined])
     await dialog.getByRole("button", { name: "Stop", exact: true }).click()
@@ -70,8 +88,13 @@ describe.skipIf(chromiumMissing !== undefined || !isLong)(title, () => {
     expect(await ask(form)).toEqual([400, "DELEGATION_NOT_ALLOWED"])
   })
 
-  test("an administrator of the installation sees the keys' time line, and lifts a lockout", async () => {
+  test("an administrator of the installation finds another app's tenant, sees the keys, and lifts a lockout", async () => {
     const page = await openInstallation(story)
+    await page.getByRole("searchbox").fill(tenantId)
+    await page.keyboard.press("Enter")
+    await page.getByRole("heading", { name: "Kew" }).waitFor()
+    await page.locator("main").getByRole("link", { name: "Audit" }).click()
+    await page.getByText("tenant.created").waitFor()
     await page.getByRole("link", { name: "Signing keys" }).click()
     await page.locator(".time-line li").getByText("Signs from now on").first().waitFor()
     await screenshot(page, "/keys of the installation")

@@ -81,6 +81,51 @@ describeStory("delegation", (kind) => {
     expect(listed.policies.find((each) => each.id === asked.policyId)?.revokedAt).toBeDefined()
   })
 
+  test("an administrator sees which users have consented, and stops the service for one of them", async () => {
+    const { delegations } = world.clients
+    const { policy } = await delegations.createDelegationPolicy(policyOf(world.stranger.account.principalId), as(admin))
+    const policyId = policy?.id ?? ""
+    const asked = { policyId, audiences: ["svc-notes"], scopes: ["notes.read"] }
+    const other = await world.signIn("other")
+    const ids: string[] = []
+    for (const who of [user, other]) ids.push((await delegations.createDelegation(asked, as(who))).delegation?.id ?? "")
+    const listed = async (pageToken = "") =>
+      delegations.listPolicyDelegations({ policyId, pageSize: 1, pageToken }, as(admin))
+    const first = await listed()
+    expect(first.delegations).toMatchObject([{ id: ids[1], subjectPrincipalId: other.principalId, policyId }])
+    const second = await listed(first.nextPageToken)
+    expect(second.delegations).toMatchObject([{ id: ids[0], subjectPrincipalId: user.principalId }])
+    expect(second.nextPageToken).toBe("")
+
+    // Neither the subject nor another member sees the others'.
+    for (const who of [user, other]) {
+      expect(await refusal(delegations.listPolicyDelegations({ policyId }, as(who)))).toBe(
+        "PermissionDenied MISSING_SCOPE",
+      )
+      const revoked = delegations.revokePolicyDelegation({ policyId, delegationId: ids[0] ?? "" }, as(who))
+      expect(await refusal(revoked)).toBe("PermissionDenied MISSING_SCOPE")
+    }
+
+    const token = String((await standing(ids[0] ?? "")).body.access_token)
+    const revoke = () => delegations.revokePolicyDelegation({ policyId, delegationId: ids[0] ?? "" }, as(admin))
+    await revoke()
+    await revoke()
+    expect((await world.introspect(token)).body).toEqual({ active: false })
+    expect(refused(await standing(ids[0] ?? ""))).toBe("400 invalid_grant DELEGATION_EXPIRED")
+    expect((await standing(ids[1] ?? "")).body).toMatchObject({ scope: "notes.read" })
+    expect((await listed()).delegations.map(({ id }) => id)).toEqual([ids[1]])
+    const events = await world.server.store.db
+      .selectFrom("audit_event")
+      .select(["actor_principal_id", "subject_principal_id"])
+      .where("kind", "=", "delegation.revoked")
+      .where("target_id", "=", ids[0] ?? "")
+      .execute()
+    expect(events).toEqual([{ actor_principal_id: admin.principalId, subject_principal_id: user.principalId }])
+
+    await delegations.revokeDelegationPolicy({ policyId }, as(admin))
+    expect((await listed()).delegations).toEqual([])
+  })
+
   test("only an administrator's session creates policies, within the scopes of service and app", async () => {
     const { delegations } = world.clients
     const actor = world.gateway.account.principalId

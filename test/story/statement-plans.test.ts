@@ -59,6 +59,7 @@ describeOnPostgres("the plans of frequent statements", () => {
     { principalId: parseId("prn", `prn_${"1900".padStart(26, "0")}`) ?? null },
     { targetId: "target1900" },
     { targetId: `jti_${"1900".padStart(26, "0")}` },
+    { targetId: `aud_${"1900".padStart(26, "0")}` },
     { kinds: ["grant.created", "grant.revoked"] },
   ]
   const listAudit = (filter: Partial<AuditFilter>) =>

@@ -25,10 +25,11 @@ export interface FilledApp {
 
 /**
  * Fills the development app: the tenant Kew with a context, the member Bob in both with one session and two grants, an
- * invitation, a connection, a service account with a secret and a policy of delegation.
+ * personal access token, an invitation, a connection, a service account with a secret, and a policy of delegation to which
+ * Bob has consented.
  */
 export async function fillApp({ clients, root }: Administrator, url: string): Promise<FilledApp> {
-  const { admin, account, auth, services, delegations } = clients
+  const { admin, account, auth, services, delegations, pats } = clients
   const options = await root()
   const tenantId = (await admin.createTenant({ appId, tenant: { name: "Kew" } }, options)).tenant?.id ?? ""
   const asked = { appId, context: { tenantId, type: "project", name: "Kew garden" } }
@@ -54,6 +55,10 @@ export async function fillApp({ clients, root }: Administrator, url: string): Pr
   await services.addSecret({ serviceAccountId: serviceId }, options)
   await admin.createProviderClient({ appId, providerClient: googleConnection("Google") }, options)
   const rights = { audiences: ["svc-notes"], scopes: ["notes.read"] }
-  await delegations.createDelegationPolicy({ ...rights, actorPrincipalId, allowStanding: true }, options)
+  const allowed = { ...rights, actorPrincipalId, allowStanding: true }
+  const { policy } = await delegations.createDelegationPolicy(allowed, options)
+  await delegations.createDelegation({ ...rights, policyId: policy?.id ?? "" }, person)
+  const script = { name: "script", allowedAudiences: ["auth"], scopes: ["auth.service_accounts.read"] }
+  await pats.createPat({ ...script, expiresInDays: 1 }, person)
   return { tenantId, contextId, memberId: principalId, membershipId, roleId, serviceId }
 }

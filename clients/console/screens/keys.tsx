@@ -2,7 +2,7 @@ import { AuditService } from "@signet/proto/auth/v1/audit_service"
 import { dateOf, Failed, Loading, Time, useService } from "@signet/react/core"
 import type { ReactNode } from "react"
 import { useAccess } from "../access.tsx"
-import { useAsk } from "../ask.ts"
+import { useAsk, useList } from "../ask.ts"
 import { Card, Page } from "../page.tsx"
 import { t } from "../text/screens.ts"
 
@@ -58,18 +58,18 @@ function KeySet({ path, title }: { path: string; title: string }): ReactNode {
 /** From the audit: when each key was published, took over and was retired. */
 function TimeLine(): ReactNode {
   const audit = useService(AuditService)
-  const { data, error, isPending, refetch } = useAsk(["audit", "keys"], async (signal) => {
-    const { auditEvents } = await audit.listAuditEvents({ kinds, pageSize: 50 }, { signal })
-    return auditEvents
+  const list = useList(["audit", "keys"], async (pageToken, signal) => {
+    const page = await audit.listAuditEvents({ kinds, pageToken, pageSize: 50 }, { signal })
+    return { items: page.auditEvents, nextPageToken: page.nextPageToken }
   })
   return (
     <Card title={t.keys.timeLine}>
-      {isPending && <Loading />}
-      {error && <Failed error={error} retry={() => void refetch()} />}
-      {data?.length === 0 && <p className="empty">{t.keys.noChanges}</p>}
+      {list.items.length === 0 && list.isPending && <Loading />}
+      <Failed error={list.error} retry={list.reload} />
+      {list.items.length === 0 && !list.isPending && <p className="empty">{t.keys.noChanges}</p>}
       <ol className="time-line">
-        {data
-          ?.toSorted((a, b) => timeOf(b) - timeOf(a))
+        {list.items
+          .toSorted((a, b) => timeOf(b) - timeOf(a))
           .map(({ id, kind, occurredAt, target }) => (
             <li key={id} className={`time-line-${kind.split(".")[1]}`}>
               <Time at={occurredAt} />
@@ -78,6 +78,11 @@ function TimeLine(): ReactNode {
             </li>
           ))}
       </ol>
+      {list.hasMore && (
+        <button type="button" className="signet-button" disabled={list.isPending} onClick={list.more}>
+          {t.more}
+        </button>
+      )}
     </Card>
   )
 }

@@ -1,4 +1,3 @@
-import { timestampFromMs } from "@bufbuild/protobuf/wkt"
 import { type AuditEvent, AuditService } from "@signet/proto/auth/v1/audit_service"
 import { Reason } from "@signet/proto/authz/v1/reason"
 import { enumName, Failed, Loading, Time, useService } from "@signet/react/core"
@@ -26,10 +25,7 @@ export function Why(): ReactNode {
 function Denial({ eventId }: { eventId: string }): ReactNode {
   const audit = useService(AuditService)
   const { data, error, isPending, refetch } = useAsk(["audit", "event", eventId], async (signal) => {
-    // The API has no call for one event. The id says when it was written.
-    const atMs = timeInId(eventId)
-    const times = { startTime: timestampFromMs(atMs - 2_000), endTime: timestampFromMs(atMs + 2_000) }
-    const { auditEvents } = await audit.listAuditEvents({ ...times, pageSize: 200 }, { signal })
+    const { auditEvents } = await audit.listAuditEvents({ targetId: eventId }, { signal })
     const event = auditEvents.find(({ id }) => id === eventId)
     if (event === undefined) return null
     return { event, requirement: await requirementText(event.request?.route ?? "", signal) }
@@ -72,14 +68,4 @@ function Explained({ event, requirement }: { event: AuditEvent; requirement: str
       </Card>
     </>
   )
-}
-
-const alphabet = "0123456789abcdefghjkmnpqrstvwxyz"
-
-/** The milliseconds since the Unix epoch in an id: the first 48 bits of its UUIDv7. */
-function timeInId(id: string): number {
-  let value = 0n
-  for (const character of id.split("_")[1] ?? "") value = value * 32n + BigInt(Math.max(0, alphabet.indexOf(character)))
-  // 26 characters have 130 bits, and the id 128.
-  return Number((value >> 80n) & 0xffffffffffffn)
 }

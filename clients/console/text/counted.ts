@@ -5,16 +5,19 @@ import { plural } from "./frame.ts"
 const ends = (one: string, many: string) => (of: Amount) =>
   `${of.isMore ? "At least " : ""}${plural(of.count, one, many)}.`
 
+/** A number of the service, which counts to 1,000. */
+export const upTo1000 = (count: number): Amount => ({ count, isMore: count >= 1_000 })
+
 export const t = {
   memberships: ends("active membership is affected", "active memberships are affected"),
   tenants: ends("tenant ends", "tenants end"),
   contexts: ends("context ends", "contexts end"),
   grants: ends("active grant ends", "active grants end"),
-  sessions: ends(
-    "session ends in this app, and those in other apps",
-    "sessions end in this app, and those in other apps",
-  ),
-  refusedSessions: ends("session in this app is refused until then", "sessions in this app are refused until then"),
+  sessions: ends("session ends, in all apps", "sessions end, in all apps"),
+  pats: ends("personal access token ends", "personal access tokens end"),
+  secrets: ends("secret or key ends", "secrets and keys end"),
+  sessionsOfConnection: ends("session that it began ends", "sessions that it began end"),
+  refusedSessions: ends("session is refused until then, in all apps", "sessions are refused until then, in all apps"),
   invitationTitle: "Revoke this invitation?",
   invitation: (id: string) => `1 invitation ends: ${id}. Its code is refused from now on. You can invite again.`,
   otherConnections: (count: number) =>
@@ -28,7 +31,10 @@ export const t = {
   grant: (role: string, where: string) =>
     `1 grant ends: the principal loses the role ${role} for ${where}. Tokens that are older become stale and are refreshed.`,
   policy: (actor: string) =>
-    `1 policy ends: ${actor} can no longer act for anybody under it. Every standing delegation under it ends too. The service lists a delegation to its person alone, so this page cannot count them. Tokens expire within five minutes.`,
+    `1 policy ends: ${actor} can no longer act for anybody under it. Tokens expire within five minutes.`,
+  standing: ends("standing delegation under it ends", "standing delegations under it end"),
+  delegationOfOther: (actor: string) =>
+    `1 delegation ends: ${actor} can no longer act for this person, and the tokens that it holds are revoked. The person can allow it again while the policy is active.`,
   delegation: (actor: string) =>
     `1 delegation ends: ${actor} can no longer act for you, and the tokens that it holds are revoked.`,
 }

@@ -25,6 +25,7 @@ export const t = {
     overview: "Overview",
     people: "People",
     apps: "Apps",
+    tenant: "Tenant",
     services: "Service accounts",
     delegations: "Delegation",
     activity: "Activity",

@@ -155,8 +155,7 @@ export const t = {
     disable: "Disable",
     enable: "Enable",
     disableTitle: (name: string) => `Disable “${name}”?`,
-    disableAbout:
-      "1 connection is disabled: nobody can sign in with it. The sessions that it began end; no call counts them. You can enable it again.",
+    disableAbout: "1 connection is disabled: nobody can sign in with it. You can enable it again.",
   },
   invitation: {
     id: "Invitation",
@@ -178,6 +177,9 @@ export const t = {
     archiveTitle: (key: string) => `Archive the role ${key}?`,
     archiveAbout: "The role ends permanently, and every grant of it.",
     none: "No role yet.",
+    find: "Find a role",
+    findHint: "Beginning of its key",
+    noneFound: "No role has a key that begins so.",
   },
   permission: { key: "Permission", create: "Add permission", none: "No permission yet." },
   grant: {
@@ -244,6 +246,8 @@ export const t = {
     policies: "Policies of the app",
     own: "What you have allowed",
     noPolicies: "No service may act for the people of this app.",
+    standing: "People who have allowed it while they are offline",
+    noStanding: "Nobody has allowed it while offline.",
     noOwn: "No service acts for you while you are offline.",
     everyone: (app: string) => `Everyone in ${app}`,
     you: "You",

@@ -3,7 +3,8 @@ import { type ReactNode, useState } from "react"
 import { useService } from "../calls.ts"
 import { List } from "../list.tsx"
 import { Confirm, enumName, Status, Time } from "../parts.tsx"
-import { asList, useAction, useRead } from "../use-call.ts"
+import { useAction } from "../use-call.ts"
+import { usePages } from "../use-pages.ts"
 import { NewPat } from "./new-pat.tsx"
 import { useAccountText } from "./use-account-text.ts"
 
@@ -11,13 +12,16 @@ import { useAccountText } from "./use-account-text.ts"
 export function Pats(): ReactNode {
   const service = useService(PatService)
   const account = useAccountText()
-  const read = useRead((signal) => service.listPats({ pageSize: 100 }, { signal }))
+  const list = usePages(["pats"], async (pageToken, signal) => {
+    const page = await service.listPats({ pageToken, pageSize: 50 }, { signal })
+    return { items: page.pats, nextPageToken: page.nextPageToken }
+  })
   const [isCreating, setCreating] = useState(false)
   const [revoking, setRevoking] = useState<Pat>()
   const revoke = useAction(async ({ id }: Pat) => {
     await service.revokePat({ patId: id })
     setRevoking(undefined)
-    read.reload()
+    list.reload()
   })
   return (
     <section className="signet-section">
@@ -29,7 +33,7 @@ export function Pats(): ReactNode {
         </button>
       </div>
       <List
-        list={asList(read, ({ pats }) => pats)}
+        list={list}
         keyOf={({ id }) => id}
         none={account.pats.none}
         label={account.pats.title}
@@ -60,7 +64,7 @@ export function Pats(): ReactNode {
           },
         ]}
       />
-      {isCreating && <NewPat onCreated={read.reload} onClose={() => setCreating(false)} />}
+      {isCreating && <NewPat onCreated={list.reload} onClose={() => setCreating(false)} />}
       {revoking && (
         <Confirm
           title={account.pats.revokeTitle}

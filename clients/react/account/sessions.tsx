@@ -4,19 +4,23 @@ import { type ReactNode, useState } from "react"
 import { useService } from "../calls.ts"
 import { List } from "../list.tsx"
 import { Confirm, Time } from "../parts.tsx"
-import { asList, useAction, useRead } from "../use-call.ts"
+import { useAction } from "../use-call.ts"
+import { usePages } from "../use-pages.ts"
 import { useAccountText } from "./use-account-text.ts"
 
 /** The person's active sessions in this app. */
 export function Sessions(): ReactNode {
   const service = useService(SessionService)
   const account = useAccountText()
-  const read = useRead((signal) => service.listSessions({ pageSize: 100 }, { signal }))
+  const list = usePages(["sessions"], async (pageToken, signal) => {
+    const page = await service.listSessions({ pageToken, pageSize: 50 }, { signal })
+    return { items: page.sessions, nextPageToken: page.nextPageToken }
+  })
   const [ending, setEnding] = useState<Session>()
   const end = useAction(async ({ id }: Session) => {
     await service.revokeSession({ sessionId: id })
     setEnding(undefined)
-    read.reload()
+    list.reload()
   })
   const nameOf = ({ device }: Session) => device?.label || device?.os || account.sessions.unnamed
   return (
@@ -24,7 +28,7 @@ export function Sessions(): ReactNode {
       <h2>{account.sessions.title}</h2>
       <p className="signet-about">{account.sessions.about}</p>
       <List
-        list={asList(read, ({ sessions }) => sessions)}
+        list={list}
         keyOf={({ id }) => id}
         none={account.sessions.none}
         label={account.sessions.title}

@@ -151,8 +151,18 @@ export interface Roles {
   insert(role: Role): Promise<boolean>
   find(id: RoleId): Promise<Role | undefined>
   lock(id: RoleId): Promise<Role | undefined>
-  /** The app's own roles, plus those of the tenant if one is given. */
-  list(appId: AppId, tenantId: TenantId | null, page: Page): Promise<readonly Role[]>
+  /** The keys of these roles, archived ones included. */
+  findKeys(ids: readonly RoleId[]): Promise<ReadonlyMap<RoleId, string>>
+  /**
+   * The app's own roles, plus those of the tenant if one is given.
+   *
+   * @param filter.keyPrefix Only roles whose key begins with it; empty for all.
+   */
+  list(
+    appId: AppId,
+    filter: { readonly tenantId: TenantId | null; readonly keyPrefix: string },
+    page: Page,
+  ): Promise<readonly Role[]>
   /** Writes description, permissions, inheritable, assignableAt, status, updatedAtMs. */
   update(role: Role): Promise<void>
 }
@@ -205,6 +215,8 @@ export interface SessionEndings {
   /** Each method revokes the matching ACTIVE sessions and their refresh tokens, and returns the session ids. */
   endByAccount(id: ProviderAccountId, reason: string, nowMs: number): Promise<readonly SessionId[]>
   endByClient(id: ProviderClientId, reason: string, nowMs: number): Promise<readonly SessionId[]>
+  /** Counts the active sessions that `endByClient` ends, up to `most`. */
+  countByClient(id: ProviderClientId, nowMs: number, most: number): Promise<number>
   /** Sessions of a principal in an app, or only those at the tenant or context if one is given. */
   endByMembership(
     of: Place & { principalId: PrincipalId },

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest"
 import { newId, parseId, type TokenId } from "../ids.ts"
-import { eventIdsOf, tokenIdOf } from "./token-event.ts"
+import { eventIdsOf, eventsNamedBy, tokenIdOf } from "./token-event.ts"
 
 const eventId = newId(
   "aud",
@@ -30,4 +30,10 @@ test("a token's id has the time of its event, and never leads to another event o
 test("an event records at most 32 tokens, and an id of more than 128 bits leads nowhere", () => {
   expect(() => tokenIdOf(eventId, 32)).toThrow(RangeError)
   expect(eventIdsOf(`jti_${"z".repeat(26)}` as TokenId)).toEqual([])
+})
+
+test("the id of an event names the event, and the id of another object names none", () => {
+  expect(eventsNamedBy(eventId)).toEqual([eventId])
+  expect(eventsNamedBy(tokenIdOf(eventId, 3))).toEqual(eventIdsOf(tokenIdOf(eventId)))
+  for (const text of ["", "aud_", "aud_x", eventId.replace("aud_", "ses_")]) expect(eventsNamedBy(text)).toEqual([])
 })

@@ -1,6 +1,6 @@
 // A token's id names the audit event that records its issue. Both ids have the same bytes but for the last five bits,
 // which number the tokens of one event. So a token is found by its id, and no column or index holds it.
-import { type AuditEventId, idBytes, idOf, type TokenId } from "../ids.ts"
+import { type AuditEventId, idBytes, idOf, parseId, type TokenId } from "../ids.ts"
 
 /** The number of tokens that one event can record. */
 const tokensPerEvent = 32
@@ -23,6 +23,14 @@ export function eventIdsOf(tokenId: TokenId): readonly AuditEventId[] {
   if (tokenId.charAt(4) > "7") return []
   const bytes = idBytes(tokenId)
   return Array.from({ length: tokensPerEvent }, (_, index) => idOf("aud", numbered(bytes, index)))
+}
+
+/** Returns the ids of events that a target's id names besides its own: an event's, and a token's. */
+export function eventsNamedBy(targetId: string): readonly AuditEventId[] {
+  const tokenId = parseId("jti", targetId)
+  if (tokenId !== undefined) return eventIdsOf(tokenId)
+  const eventId = parseId("aud", targetId)
+  return eventId === undefined ? [] : [eventId]
 }
 
 function numbered(bytes: Uint8Array, index: number): Uint8Array {

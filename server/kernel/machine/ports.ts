@@ -12,6 +12,7 @@ import type {
   DelegationPolicyId,
   PatId,
   PrincipalId,
+  ProviderAccountId,
   ServiceAccountId,
   ServiceSecretId,
   TenantId,
@@ -152,6 +153,7 @@ export interface EnvelopeKeys {
 
 export interface Delegations {
   insertPolicy(policy: DelegationPolicy): Promise<void>
+  findPolicy(id: DelegationPolicyId): Promise<DelegationPolicy | undefined>
   lockPolicy(id: DelegationPolicyId): Promise<DelegationPolicy | undefined>
   /** Live policies of the actor in the app. */
   findPolicies(actor: PrincipalId, appId: AppId): Promise<readonly DelegationPolicy[]>
@@ -160,6 +162,8 @@ export interface Delegations {
   insertDelegation(delegation: StandingDelegation): Promise<void>
   findDelegation(id: DelegationId): Promise<StandingDelegation | undefined>
   listDelegations(subject: PrincipalId, appId: AppId, page: Page): Promise<readonly StandingDelegation[]>
+  /** Delegations under the policy, of every user, that are neither revoked nor expired. */
+  listOfPolicy(id: DelegationPolicyId, nowMs: number, page: Page): Promise<readonly StandingDelegation[]>
   revokeDelegation(id: DelegationId, nowMs: number): Promise<boolean>
 }
 
@@ -190,6 +194,14 @@ export interface AssertionUses {
 /** Time in which a DEACTIVATED principal can be reactivated, in milliseconds. */
 export const reactivationMs = 30 * 86_400_000
 
+export interface CredentialCounts {
+  readonly sessions: number
+  readonly sessionsByAccount: ReadonlyMap<ProviderAccountId, number>
+  readonly pats: number
+  /** Secrets and keys of a service account. */
+  readonly secrets: number
+}
+
 export interface Principals {
   lock(id: PrincipalId): Promise<Principal | undefined>
   /**
@@ -197,6 +209,8 @@ export interface Principals {
    * or was deleted.
    */
   end(id: PrincipalId, status: "SUSPENDED" | "DEACTIVATED", nowMs: number): Promise<boolean>
+  /** Counts the credentials in force that `end` revokes, each kind up to `most`. */
+  countCredentials(id: PrincipalId, nowMs: number, most: number): Promise<CredentialCounts>
   /** SUSPENDED becomes ACTIVE. Revoked credentials stay revoked. */
   resume(id: PrincipalId, nowMs: number): Promise<boolean>
   /** ACTIVE or LOCKED becomes LOCKED with this expiry and reason. Revokes nothing. False from another status. */

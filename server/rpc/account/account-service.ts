@@ -56,7 +56,7 @@ export function accountService(deps: Deps): ServiceImpl<typeof AccountService> {
         memberships: found.memberships.map(membershipShape),
         sessions: found.sessions.map((session) => sessionShape(session, nowMs, sessionUserOf(context).sessionId)),
         pats: found.pats.map((pat) => patShape(pat, nowMs)),
-        grants: found.grants.map((grant) => grantShape(grant, nowMs)),
+        grants: found.grants.map((grant) => grantShape(grant, found.roleKeys.get(grant.roleId), nowMs)),
         delegations: found.delegations.map(delegationShape),
         exportedAt: timestampFromMs(nowMs),
       }

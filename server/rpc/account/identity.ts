@@ -11,12 +11,14 @@ const mostRecords = 1_000
 export function exportIdentity(deps: Deps, context: HandlerContext) {
   return onOwnIdentity(deps, context, async ({ tx, nowMs, identity, principal, record }) => {
     await record("identity.exported", { target: { type: "identity", id: identity.id } })
+    const records = await tx.people.records(identity.id, principal.id, mostRecords)
     return {
       identity,
       principal,
+      ...records,
+      roleKeys: await tx.roles.findKeys(records.grants.map(({ roleId }) => roleId)),
       accounts: await tx.identities.findAccounts(identity.id),
       memberships: await tx.members.listOfPrincipal(principal.id),
-      ...(await tx.people.records(identity.id, principal.id, mostRecords)),
       nowMs,
     }
   })

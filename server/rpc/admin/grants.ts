@@ -50,12 +50,12 @@ export function grants(deps: Deps): Pick<ServiceImpl<typeof AppAuthService>, Met
           throw new Refused("GRANT_LIMIT")
         if (!(await admin.tx.grants.insert(grant))) throw new Refused("ALREADY_EXISTS")
         await record(admin, "grant.created", grant)
-        return { grant: grantShape(grant, nowMs) }
+        return { grant: grantShape(grant, role.key, nowMs) }
       }),
 
     getGrant: (request, context) =>
       administer(deps, context, "read", async (admin) => ({
-        grant: grantShape(await foundGrant(admin, request, "find"), admin.nowMs),
+        grant: await shapeOf(admin, await foundGrant(admin, request, "find")),
       })),
 
     listGrants: (request, context) =>
@@ -67,18 +67,19 @@ export function grants(deps: Deps): Pick<ServiceImpl<typeof AppAuthService>, Met
         const asked = pageAsked(deps.secrets, "grt", filter, request)
         const found = await admin.tx.grants.list(appId, { tenantId, contextId, principalId, roleId }, asked)
         const { page, nextPageToken } = pageFound(deps.secrets, filter, request, found)
-        return { grants: page.map((one) => grantShape(one, admin.nowMs)), nextPageToken }
+        const keys = await admin.tx.roles.findKeys(page.map((one) => one.roleId))
+        return { grants: page.map((one) => grantShape(one, keys.get(one.roleId), admin.nowMs)), nextPageToken }
       }),
 
     revokeGrant: (request, context) =>
       administer(deps, context, "write", async (admin) => {
         const { nowMs } = admin
         const grant = await foundGrant(admin, request, "lock")
-        if (grantState(grant, nowMs) !== "ACTIVE") return { grant: grantShape(grant, nowMs) }
+        if (grantState(grant, nowMs) !== "ACTIVE") return { grant: await shapeOf(admin, grant) }
         await admin.tx.grants.revoke(grant.id, nowMs)
         const updated: Grant = { ...grant, status: "REVOKED", revokedAtMs: nowMs }
         await record(admin, "grant.revoked", updated)
-        return { grant: grantShape(updated, nowMs) }
+        return { grant: await shapeOf(admin, updated) }
       }),
   }
 }
@@ -96,7 +97,16 @@ async function foundGrant(admin: AdminTransaction, of: { appId: string; grantId:
 const record = (admin: AdminTransaction, kind: "grant.created" | "grant.revoked", grant: Grant): Promise<void> =>
   admin.record(kind, { place: placeOf(grant), target: { type: "grant", id: grant.id }, subject: grant.principalId })
 
-export const grantShape = (of: Grant, nowMs: number): MessageInitShape<typeof GrantSchema> => ({
+async function shapeOf({ tx, nowMs }: AdminTransaction, grant: Grant): Promise<MessageInitShape<typeof GrantSchema>> {
+  const keys = await tx.roles.findKeys([grant.roleId])
+  return grantShape(grant, keys.get(grant.roleId), nowMs)
+}
+
+export const grantShape = (
+  of: Grant,
+  roleKey: string | undefined,
+  nowMs: number,
+): MessageInitShape<typeof GrantSchema> => ({
   id: of.id,
   appId: of.appId,
   principalId: of.principalId,
@@ -104,6 +114,7 @@ export const grantShape = (of: Grant, nowMs: number): MessageInitShape<typeof Gr
   contextId: of.contextId ?? "",
   ...(of.resource === null ? {} : { resource: of.resource }),
   roleId: of.roleId,
+  roleKey: roleKey ?? "",
   ...(of.expiresAtMs === null ? {} : { expiresAt: timestampFromMs(of.expiresAtMs) }),
   grantedBy: of.grantedBy,
   reason: of.reason,

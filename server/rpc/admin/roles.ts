@@ -50,9 +50,10 @@ export function roles(deps: Deps): Pick<ServiceImpl<typeof AppAuthService>, Meth
     listRoles: (request, context) =>
       administer(deps, context, "read", async (admin) => {
         const { appId, tenantId } = await foundListPlace(admin, { ...request, contextId: "" })
-        const filter = ["roles", appId, tenantId ?? ""]
+        const { keyPrefix } = request
+        const filter = ["roles", appId, tenantId ?? "", keyPrefix]
         const asked = pageAsked(deps.secrets, "rol", filter, request)
-        const found = await admin.tx.roles.list(appId, tenantId, asked)
+        const found = await admin.tx.roles.list(appId, { tenantId, keyPrefix }, asked)
         const { page, nextPageToken } = pageFound(deps.secrets, filter, request, found)
         return { roles: page.map(shape), nextPageToken }
       }),

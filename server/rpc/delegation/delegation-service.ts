@@ -4,7 +4,6 @@ import { Refused } from "@signet/kernel/errors"
 import { newId, parseId } from "@signet/kernel/ids"
 import type { DelegationPolicy, StandingDelegation } from "@signet/kernel/machine/records"
 import type { Tx } from "@signet/kernel/ports"
-import { longestTokenMs } from "@signet/kernel/token/claims"
 import { maxDelegatedSeconds } from "@signet/kernel/token/exchange"
 import { maxStandingSeconds, policyFault, standingFault } from "@signet/kernel/token/standing"
 import type {
@@ -20,9 +19,13 @@ import { pageAsked, pageFound } from "../page.ts"
 import { isPlaceOpen } from "../place.ts"
 import { placeIn } from "../token/pat-grant.ts"
 import { delegationShape, policyShape } from "./delegation-shape.ts"
+import { endDelegation } from "./end-delegation.ts"
+import { administered, policyDelegations } from "./policy-delegations.ts"
 
 export function delegationService(deps: Deps): ServiceImpl<typeof DelegationService> {
   return {
+    ...policyDelegations(deps),
+
     async createDelegationPolicy(request, context) {
       return { policy: policyShape(await createPolicy(deps, context, request)) }
     },
@@ -114,18 +117,14 @@ async function revokePolicy(deps: Deps, context: HandlerContext, policyId: strin
   await limitWrite(deps, context)
   const nowMs = deps.clock.nowMs()
   const id = parseId("dpo", policyId)
-  const found = await deps.store.transaction(async (tx) => {
-    const policy = id && (await tx.delegations.lockPolicy(id))
-    if (!policy || policy.appId !== user.appId || policy.tenantId !== user.tenantId) return false
-    if (await tx.delegations.revokePolicy(policy.id, nowMs)) {
-      const target = { type: "delegation_policy", id: policy.id }
-      await tx.audit.append(
-        auditEvent(deps, context, nowMs, { ...ofUser(user), kind: "delegation_policy.revoked", target }),
-      )
-    }
-    return true
+  await deps.store.transaction(async (tx) => {
+    const policy = administered(user, id && (await tx.delegations.lockPolicy(id)))
+    if (!(await tx.delegations.revokePolicy(policy.id, nowMs))) return
+    const target = { type: "delegation_policy", id: policy.id }
+    await tx.audit.append(
+      auditEvent(deps, context, nowMs, { ...ofUser(user), kind: "delegation_policy.revoked", target }),
+    )
   })
-  if (!found) throw new Refused("NOT_FOUND")
 }
 
 async function createDelegation(
@@ -183,20 +182,13 @@ async function standingPolicy(tx: Tx, user: UserContext, policyId: string): Prom
 async function revokeDelegation(deps: Deps, context: HandlerContext, delegationId: string): Promise<void> {
   const user = sessionUserOf(context)
   await limitWrite(deps, context)
-  const nowMs = deps.clock.nowMs()
   const id = parseId("dlg", delegationId)
-  const found = await deps.store.transaction(async (tx) => {
+  await deps.store.transaction(async (tx) => {
     const delegation = id && (await tx.delegations.findDelegation(id))
-    if (!delegation || delegation.subjectPrincipalId !== user.principal.id || delegation.appId !== user.appId)
-      return false
-    if (await tx.delegations.revokeDelegation(delegation.id, nowMs)) {
-      // Tokens issued under the delegation carry its id as their credential.
-      await tx.revocations.add([{ kind: "CREDENTIAL", key: delegation.id, expiresAtMs: nowMs + longestTokenMs }])
-      const target = { type: "delegation", id: delegation.id }
-      await tx.audit.append(auditEvent(deps, context, nowMs, { ...ofUser(user), kind: "delegation.revoked", target }))
+    // Another user's delegation is answered as a missing one.
+    if (delegation?.subjectPrincipalId !== user.principal.id || delegation.appId !== user.appId) {
+      throw new Refused("NOT_FOUND")
     }
-    return true
+    await endDelegation(deps, context, tx, delegation.id, ofUser(user))
   })
-  // Another user's delegation is answered as a missing one.
-  if (!found) throw new Refused("NOT_FOUND")
 }

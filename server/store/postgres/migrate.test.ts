@@ -47,6 +47,7 @@ test("a migration that was shipped is never edited: write a new one instead", as
     "0033_session_without_auth_time": "4ab087359e6539e68296ef31c8338c39dafe5484973e4591d7a7322d9c68908c",
     "0035_limit_refusals": "d2fbec88358fc33253e83f071a2e32f8f81f178bc6d915707d628846d442cb7a",
     "0036_place_lists": "7594347f9353a56acc969a31db5fe6b6f0d921cf0fe74e39c872027dd2b2f240",
+    "0038_policy_delegations": "def5d2b58ad04dcdf5248884b0919d9a5fc01740ca998db6be9af4d882127e58",
   })
 })
 

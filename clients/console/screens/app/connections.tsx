@@ -1,12 +1,12 @@
 import { AppAuthService } from "@signet/proto/auth/v1/app_auth_service"
 import { ProviderClient_Status as Is, type ProviderClient } from "@signet/proto/auth/v1/provider_clients"
 import { Platform, Provider } from "@signet/proto/auth/v1/records"
-import { Confirm, enumName, Failed, Status, useAction, useService } from "@signet/react/core"
+import { Confirm, Counted, enumName, Failed, Status, useAction, useService } from "@signet/react/core"
 import { type ReactNode, useState } from "react"
 import { useAccess } from "../../access.tsx"
 import { changed, useList } from "../../ask.ts"
 import { Id, List } from "../../page.tsx"
-import { t as counted } from "../../text/counted.ts"
+import { t as counted, upTo1000 } from "../../text/counted.ts"
 import { t } from "../../text/screens.ts"
 import { EditConnection } from "./edit-connection.tsx"
 import { NewConnection } from "./new-connection.tsx"
@@ -98,7 +98,14 @@ export function Connections({ appId }: { appId: string }): ReactNode {
           title={t.connection.disableTitle(nameOf(disabling))}
           about={
             <>
-              <p>{t.connection.disableAbout}</p>
+              <Counted
+                about={t.connection.disableAbout}
+                count={async (signal) => {
+                  const request = { appId, providerClientId: disabling.id }
+                  const { activeSessions } = await admin.getProviderClient(request, { signal })
+                  return counted.sessionsOfConnection(upTo1000(activeSessions))
+                }}
+              />
               <p>{counted.otherConnections(othersOf(disabling))}</p>
             </>
           }

@@ -121,12 +121,13 @@ export function Contexts({ appId, tenantId }: { appId: string; tenantId: string 
   )
 }
 
-function TenantActions({ tenant, isOwn }: { tenant: Tenant; isOwn: boolean }): ReactNode {
+/** Buttons that rename, suspend, resume and archive a tenant. */
+export function TenantActions({ tenant, isOwn }: { tenant: Tenant; isOwn: boolean }): ReactNode {
   const admin = useService(AppAuthService)
   const { appId, id: tenantId, name, status } = tenant
   const request = { appId, tenantId }
   const countsOf = usePlaceCounts(appId)
-  const onDone = () => changed("tenants", appId)
+  const onDone = () => changed("tenants")
   return (
     <>
       {status !== PlaceStatus.ARCHIVED && (

@@ -11,6 +11,7 @@ import { Link } from "../../router.tsx"
 import { t as counted } from "../../text/counted.ts"
 import { t } from "../../text/screens.ts"
 import { useEdit } from "../../use-edit.ts"
+import { keyPrefixOf, RoleSearch } from "../role-search.tsx"
 
 export function Roles({ appId }: { appId: string }): ReactNode {
   const admin = useService(AppAuthService)
@@ -20,12 +21,18 @@ export function Roles({ appId }: { appId: string }): ReactNode {
   const isOwn = ({ tenantId }: Role) => own === undefined || tenantId === own
   const [editing, setEditing] = useState<Role | "new">()
   const [archiving, setArchiving] = useState<Role>()
-  const list = useList(["roles", appId, "list"], async (pageToken, signal) => {
-    const page = await admin.listRoles({ appId, pageToken, pageSize: 50 }, { signal })
+  const [typed, setTyped] = useState("")
+  const keyPrefix = keyPrefixOf(typed)
+  const list = useList(["roles", appId, "list", keyPrefix], async (pageToken, signal) => {
+    if (keyPrefix === undefined) return { items: [], nextPageToken: "" }
+    const page = await admin.listRoles({ appId, keyPrefix, pageToken, pageSize: 50 }, { signal })
     return { items: page.roles, nextPageToken: page.nextPageToken }
   })
   return (
     <>
+      <div className="bar">
+        <RoleSearch onSearch={setTyped} />
+      </div>
       {canWrite && (
         <div className="buttons">
           <button type="button" className="signet-button" onClick={() => setEditing("new")}>
@@ -36,7 +43,7 @@ export function Roles({ appId }: { appId: string }): ReactNode {
       <List
         list={list}
         keyOf={({ id }) => id}
-        none={t.role.none}
+        none={typed === "" ? t.role.none : t.role.noneFound}
         label={t.app.tabs.roles}
         columns={[
           {

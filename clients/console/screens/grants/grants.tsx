@@ -10,7 +10,6 @@ import { t as counted } from "../../text/counted.ts"
 import { t } from "../../text/screens.ts"
 import { NewGrant } from "./new-grant.tsx"
 import { RoleChoice } from "./role-choice.tsx"
-import { useRoleNames } from "./role-names.ts"
 
 interface GrantsProps {
   readonly appId: string
@@ -22,7 +21,6 @@ interface GrantsProps {
 export function Grants({ appId, principalId = "", roleId = "" }: GrantsProps): ReactNode {
   const admin = useService(AppAuthService)
   const { scopes } = useAccess()
-  const roles = useRoleNames(appId)
   const canWrite = scopes.has("auth.grants.write")
   const [isCreating, setCreating] = useState(false)
   const [revoking, setRevoking] = useState<Grant>()
@@ -44,10 +42,10 @@ export function Grants({ appId, principalId = "", roleId = "" }: GrantsProps): R
           </button>
         </div>
       )}
-      {principalId === "" && roles.names.size > 0 && (
+      {principalId === "" && scopes.has("auth.roles.read") && (
         <div className="bar">
           <RoleChoice
-            {...{ roles, value: roleId, none: t.grant.anyRole }}
+            {...{ appId, value: roleId, none: t.grant.anyRole }}
             onChange={(chosen) => navigate(`/apps/${appId}/grants${chosen && `/${chosen}`}`)}
           />
         </div>
@@ -58,7 +56,7 @@ export function Grants({ appId, principalId = "", roleId = "" }: GrantsProps): R
         none={t.grant.none}
         label={t.grant.title}
         columns={[
-          { head: t.grant.role, cell: (grant) => roles.names.get(grant.roleId) ?? grant.roleId },
+          { head: t.grant.role, cell: ({ roleKey }) => <code>{roleKey}</code> },
           { head: t.grant.where, cell: whereOf },
           {
             head: t.grant.principal,
@@ -83,7 +81,7 @@ export function Grants({ appId, principalId = "", roleId = "" }: GrantsProps): R
       {revoking && (
         <Confirm
           title={t.grant.revokeTitle}
-          about={counted.grant(roles.names.get(revoking.roleId) ?? revoking.roleId, whereOf(revoking))}
+          about={counted.grant(revoking.roleKey, whereOf(revoking))}
           action={t.grant.revoke}
           error={revoke.error}
           isPending={revoke.isPending}

@@ -7,7 +7,6 @@ import { changed } from "../../ask.ts"
 import { Field } from "../../page.tsx"
 import { t } from "../../text/screens.ts"
 import { RoleChoice } from "./role-choice.tsx"
-import { useRoleNames } from "./role-names.ts"
 
 interface NewGrantProps {
   readonly appId: string
@@ -18,7 +17,6 @@ interface NewGrantProps {
 
 export function NewGrant({ appId, principalId, roleId, onClose }: NewGrantProps): ReactNode {
   const admin = useService(AppAuthService)
-  const roles = useRoleNames(appId)
   const [principal, setPrincipal] = useState(principalId)
   const [role, setRole] = useState(roleId)
   const { tenantId: own, contextId: ownContext } = useAccess()
@@ -46,7 +44,7 @@ export function NewGrant({ appId, principalId, roleId, onClose }: NewGrantProps)
         }}
       >
         <Field label={t.grant.principal} value={principal} onChange={setPrincipal} isRequired placeholder="prn_…" />
-        <RoleChoice {...{ roles, value: role, none: t.choose }} onChange={setRole} />
+        <RoleChoice {...{ appId, value: role, none: t.choose }} onChange={setRole} />
         {own === undefined && (
           <Field
             label={t.grant.tenant}

@@ -1,17 +1,17 @@
 import { timestampFromMs } from "@bufbuild/protobuf/wkt"
 import { AppAuthService } from "@signet/proto/auth/v1/app_auth_service"
+import type { PrincipalCredentials } from "@signet/proto/auth/v1/principals"
 import {
   Principal_Status as Is,
   type Principal,
   type ProviderAccount,
   ProviderAccount_Status,
 } from "@signet/proto/auth/v1/records"
-import { amountOf, Confirm, Counted, Dialog, Failed, useAction, useService } from "@signet/react/core"
+import { Confirm, Counted, Dialog, Failed, useAction, useService } from "@signet/react/core"
 import { type ReactNode, useState } from "react"
-import { useAccess } from "../../access.tsx"
 import { changed } from "../../ask.ts"
 import { Field } from "../../page.tsx"
-import { t as counted } from "../../text/counted.ts"
+import { t as counted, upTo1000 } from "../../text/counted.ts"
 import { t } from "../../text/screens.ts"
 
 type Ask = "suspend" | "deactivate"
@@ -55,7 +55,7 @@ export function PrincipalActions({ principal: { id, status } }: { principal: Pri
       {asked && (
         <Confirm
           title={t.person.ask[asked].title}
-          about={<SessionsEnd about={t.person.ask[asked].about} principalId={id} />}
+          about={<Ending about={t.person.ask[asked].about} principalId={id} text={allOf} />}
           action={t.person[asked]}
           error={act.error}
           isPending={act.isPending}
@@ -89,7 +89,10 @@ function Lock({ principalId, onClose }: { principalId: string; onClose: () => vo
         }}
       >
         <div className="signet-about">
-          <SessionsEnd about={t.person.lockAbout} principalId={principalId} text={counted.refusedSessions} />
+          <Ending
+            {...{ principalId, about: t.person.lockAbout }}
+            text={({ sessions }) => counted.refusedSessions(upTo1000(sessions))}
+          />
         </div>
         <Field label={t.person.minutes} type="number" value={minutes} onChange={setMinutes} isRequired />
         <Field label={t.person.lockReason} value={reason} onChange={setReason} />
@@ -136,7 +139,10 @@ export function ProviderAccountAction(props: { account: ProviderAccount; princip
         <Confirm
           title={t.person.blockTitle}
           about={
-            <SessionsEnd about={t.person.blockAbout(account.email || account.subject)} principalId={principalId} />
+            <Ending
+              {...{ principalId, about: t.person.blockAbout(account.email || account.subject) }}
+              text={({ sessionsByProviderAccount: of }) => counted.sessions(upTo1000(of[account.id] ?? 0))}
+            />
           }
           action={t.person.block}
           error={act.error}
@@ -149,19 +155,26 @@ export function ProviderAccountAction(props: { account: ProviderAccount; princip
   )
 }
 
-interface SessionsEndProps {
+interface EndingProps {
   readonly about: string
   readonly principalId: string
-  readonly text?: typeof counted.sessions
+  /** The numbers of what ends, in words. */
+  readonly text: (credentials: PrincipalCredentials) => string
 }
 
-/** The things that an action ends, with the number of the person's sessions in the app. */
-function SessionsEnd({ about, principalId, text = counted.sessions }: SessionsEndProps): ReactNode {
+/** The things that an action ends, with the number of the principal's credentials in all apps. */
+function Ending({ about, principalId, text }: EndingProps): ReactNode {
   const admin = useService(AppAuthService)
-  const { appId } = useAccess()
   const count = async (signal: AbortSignal) => {
-    const page = await admin.listPrincipalSessions({ appId, principalId, pageSize: 200 }, { signal })
-    return text(amountOf(page.sessions, page.nextPageToken))
+    const { credentials } = await admin.getPrincipal({ principalId }, { signal })
+    if (credentials === undefined) throw new Error("the service has not counted")
+    return text(credentials)
   }
   return <Counted {...{ about, count }} />
+}
+
+/** Everything that ends with the principal. */
+function allOf({ sessions, pats, secrets }: PrincipalCredentials): string {
+  const ends = [counted.sessions(upTo1000(sessions)), counted.pats(upTo1000(pats))]
+  return [...ends, ...(secrets > 0 ? [counted.secrets(upTo1000(secrets))] : [])].join(" ")
 }

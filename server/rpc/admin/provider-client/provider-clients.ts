@@ -12,7 +12,7 @@ import { ProviderClientSchema } from "@signet/proto/auth/v1/provider_clients"
 import type { Deps } from "../../deps.ts"
 import { refuseClosed } from "../../field-behavior.ts"
 import { changed } from "../../field-mask.ts"
-import { pageAsked, pageFound } from "../../page.ts"
+import { mostCounted, pageAsked, pageFound } from "../../page.ts"
 import { type AdminTransaction, administer } from "../administer.ts"
 import { refuseStale } from "../etag.ts"
 import { foundApp, foundIn, wholeApp } from "../found.ts"
@@ -57,9 +57,11 @@ export function providerClients(deps: Deps): Pick<ServiceImpl<typeof AppAuthServ
       }),
 
     getProviderClient: (request, context) =>
-      administer(deps, context, "read", async (admin) => ({
-        providerClient: providerClientShape(await foundClient(admin, request)),
-      })),
+      administer(deps, context, "read", async (admin) => {
+        const client = await foundClient(admin, request)
+        const activeSessions = await admin.tx.endings.countByClient(client.id, admin.nowMs, mostCounted)
+        return { providerClient: providerClientShape(client), activeSessions }
+      }),
 
     listProviderClients: (request, context) =>
       administer(deps, context, "read", async (admin) => {

@@ -64,6 +64,35 @@ describeOnEachStore("the end of a principal, revocations and assertions", (kind)
     expect(await stranger.state()).toEqual(untouched)
   })
 
+  test("a principal's credentials in force are counted, up to a limit, and sessions by their account", async () => {
+    const { person } = await putUser()
+    const { id } = person.principal
+    const other = await putPerson(store)
+    await store.transaction(async (tx) => {
+      await tx.sessions.insert(newSession(person, { providerAccountId: other.account.id }))
+      await tx.sessions.insert(newSession(person, { idleExpiresAtMs: 5_000 }))
+      await tx.sessions.insert(newSession(person, { absoluteExpiresAtMs: 5_000 }))
+      await tx.sessions.insert(newSession(person, { status: "REVOKED", revokedAtMs: 2, revokeReason: "logout" }))
+      await tx.pats.insert(newPat(person, { expiresAtMs: 5_000 }))
+      await tx.pats.insert(newPat(person, { revokedAtMs: 2, revokeReason: "REVOKED" }))
+      await tx.pats.insert(newPat(person))
+      const own = person.account.id
+      expect(await tx.principals.countCredentials(id, 5_000, 9)).toEqual({
+        ...{ sessions: 2, pats: 2, secrets: 0 },
+        sessionsByAccount: new Map([
+          [own, 1],
+          [other.account.id, 1],
+        ]),
+      })
+      const limited = await tx.principals.countCredentials(id, 5_000, 1)
+      expect([limited.sessions, limited.pats]).toEqual([1, 1])
+      await tx.principals.end(id, "SUSPENDED", 5_000)
+      expect(await tx.principals.countCredentials(id, 5_000, 9)).toEqual({
+        ...{ sessions: 0, pats: 0, secrets: 0, sessionsByAccount: new Map() },
+      })
+    })
+  })
+
   test("a failed transaction changes nothing", async () => {
     const { person, state } = await putUser()
     const failed = store.transaction(async (tx) => {
@@ -89,13 +118,20 @@ describeOnEachStore("the end of a principal, revocations and assertions", (kind)
 
   test("a service's secrets and keys end with it", async () => {
     const { account, principal } = await putService(store)
-    const secret = newSecret(account)
+    const secret = newSecret(account, { createdAtMs: 2_000 })
+    const expired = newSecret(account, { createdAtMs: 1_000, expiresAtMs: 5_000 })
     const key = { ...serviceKey, serviceAccountId: account.id, kid: freshId("scr") }
     await store.transaction(async (tx) => {
       await tx.serviceAccounts.insertSecret(secret)
       await tx.serviceAccounts.insertKey(key)
+      await tx.serviceAccounts.insertSecret(expired)
+      const secrets = async () => (await tx.principals.countCredentials(principal.id, 5_000, 9)).secrets
+      expect(await secrets()).toBe(2)
       await tx.principals.end(principal.id, "SUSPENDED", 5_000)
-      expect(await tx.serviceAccounts.secrets(account.id)).toStrictEqual([{ ...secret, revokedAtMs: 5_000 }])
+      expect(await secrets()).toBe(0)
+      expect(await tx.serviceAccounts.secrets(account.id)).toStrictEqual(
+        [secret, expired].map((each) => ({ ...each, revokedAtMs: 5_000 })),
+      )
       expect(await tx.serviceAccounts.keys(account.id)).toStrictEqual([{ ...key, revokedAtMs: 5_000 }])
       const expiresAtMs = 5_000 + longestContextMs
       expect(await tx.revocations.find([secret.id, keyCredentialId(account.id, key.kid)], expiresAtMs - 1)).toEqual(

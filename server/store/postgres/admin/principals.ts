@@ -1,15 +1,39 @@
-import type { PatId, PrincipalId } from "@signet/kernel/ids"
+import type { PatId, PrincipalId, ProviderAccountId } from "@signet/kernel/ids"
 import { longestCertificateMs } from "@signet/kernel/machine/envelope-certificate"
-import { type Principals, reactivationMs } from "@signet/kernel/machine/ports"
+import { type CredentialCounts, type Principals, reactivationMs } from "@signet/kernel/machine/ports"
 import { keyCredentialId } from "@signet/kernel/machine/service-account"
 import { longestTokenMs } from "@signet/kernel/token/claims"
 import { longestContextMs } from "@signet/kernel/token/context-claims"
 import { only } from "../page.ts"
 import { endWhere } from "../session/session-endings.ts"
-import { at, type Database } from "../sql.ts"
+import { at, type Database, run } from "../sql.ts"
 import { revocations } from "../token/revocations.ts"
 import { raiseAuthorityEverywhere } from "./authority.ts"
 import { principalColumns, principalFromRow } from "./principal-row.ts"
+
+const countSessionsText = `select provider_account_id as account, count(*)::int as count from (
+  select provider_account_id from session where principal_id = $1 and status = 'ACTIVE'
+    and idle_expires_at > $2 and absolute_expires_at > $2 limit $3) as active group by 1`
+
+const countMachineCredentialsText = `select
+  (select count(*)::int from (
+    select from pat where principal_id = $1 and revoked_at is null and expires_at > $2 limit $3) as active) as pats,
+  (select count(*)::int from (
+    select from service_account as account, lateral (
+      select from service_secret where service_account_id = account.id and revoked_at is null and expires_at > $2
+      union all select from service_key where service_account_id = account.id and revoked_at is null) as credential
+    where account.principal_id = $1 limit $3) as active) as secrets`
+
+async function countCredentials(db: Database, of: readonly unknown[]): Promise<CredentialCounts> {
+  const sessions = await run<{ account: ProviderAccountId; count: number }>(db, countSessionsText, of)
+  const [counts] = await run<{ pats: number; secrets: number }>(db, countMachineCredentialsText, of)
+  return {
+    sessions: sessions.reduce((sum, { count }) => sum + count, 0),
+    sessionsByAccount: new Map(sessions.map(({ account, count }) => [account, count])),
+    pats: counts?.pats ?? 0,
+    secrets: counts?.secrets ?? 0,
+  }
+}
 
 export function principals(db: Database): Principals {
   return {
@@ -35,6 +59,8 @@ export function principals(db: Database): Principals {
       await raiseAuthorityEverywhere(db, id)
       return true
     },
+
+    countCredentials: (id, nowMs, most) => countCredentials(db, [id, at(nowMs), most]),
 
     async resume(id, nowMs) {
       const changed = await db

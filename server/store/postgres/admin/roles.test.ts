@@ -1,3 +1,4 @@
+import type { Role } from "@signet/kernel/administration/records"
 import type { Store } from "@signet/kernel/ports"
 import { afterAll, beforeAll, expect, test } from "vitest"
 import { describeOnEachStore, openTestStore, type TestStore } from "../../../../test/support/postgres.ts"
@@ -84,8 +85,44 @@ describeOnEachStore("permissions and roles", (kind) => {
       expect(await tx.roles.find(own.id)).toStrictEqual(changed)
       expect(await tx.roles.lock(own.id)).toStrictEqual(changed)
       expect(await tx.roles.find(freshId("rol"))).toBeUndefined()
-      expect(await pagesOf((page) => tx.roles.list(appId, tenant.id, page))).toStrictEqual([inside, changed])
-      expect(await pagesOf((page) => tx.roles.list(appId, null, page))).toStrictEqual([changed])
+      expect(await pagesOf((page) => tx.roles.list(appId, { tenantId: tenant.id, keyPrefix: "" }, page))).toStrictEqual(
+        [inside, changed],
+      )
+      expect(await pagesOf((page) => tx.roles.list(appId, { tenantId: null, keyPrefix: "" }, page))).toStrictEqual([
+        changed,
+      ])
+    })
+  })
+
+  test("a prefix selects roles by the text of their keys, page by page, and within the same place", async () => {
+    await store.transaction(async (tx) => {
+      const { id: appId } = await putOwnApp(tx)
+      const tenant = newTenant({ appId })
+      await tx.tenants.insert(tenant)
+      const keys = ["note_editor", "notes.editor", "note.reader", "editor.note_", "notex"]
+      const made = keys.map((key, index) => newRole({ appId, key, createdAtMs: index + 1 }))
+      const inside = newRole({ appId, key: "note_inside", tenantId: tenant.id, createdAtMs: 9 })
+      for (const each of [...made, inside]) await tx.roles.insert(each)
+      const keysOf = async (keyPrefix: string, tenantId: typeof tenant.id | null = null) =>
+        (await pagesOf<Role>((page) => tx.roles.list(appId, { tenantId, keyPrefix }, page))).map(({ key }) => key)
+      // An underscore is a character here, and no wildcard.
+      expect(await keysOf("note_")).toEqual(["note_editor"])
+      expect(await keysOf("note_", tenant.id)).toEqual(["note_inside", "note_editor"])
+      expect(await keysOf("note")).toEqual(["notex", "note.reader", "notes.editor", "note_editor"])
+      expect(await keysOf("notes.editor")).toEqual(["notes.editor"])
+      expect(await keysOf("editors")).toEqual([])
+    })
+  })
+
+  test("the keys of roles are found by their ids, archived ones included", async () => {
+    await store.transaction(async (tx) => {
+      const { id: appId } = await putOwnApp(tx)
+      const [role, archived] = [newRole({ appId }), newRole({ appId })]
+      for (const each of [role, archived]) await tx.roles.insert(each)
+      await tx.roles.update({ ...archived, status: "ARCHIVED" })
+      const keys = await tx.roles.findKeys([role.id, archived.id, role.id, freshId("rol")])
+      expect(keys).toEqual(new Map([role, archived].map(({ id, key }) => [id, key])))
+      expect(await tx.roles.findKeys([])).toEqual(new Map())
     })
   })
 })

@@ -1,6 +1,7 @@
 import type { Roles } from "@signet/kernel/administration/ports"
 import type { Permission, Role } from "@signet/kernel/administration/records"
 import { roleChange } from "@signet/kernel/authz/authority-change"
+import type { RoleId } from "@signet/kernel/ids"
 import { sql } from "kysely"
 import { newestFirst } from "../page.ts"
 import { instant, rowMapping } from "../row-mapping.ts"
@@ -38,6 +39,7 @@ type Permissions = Pick<
 export function roles(db: Database): Roles {
   return {
     ...permissions(db),
+    ...roleLists(db),
 
     async insert(role) {
       const inserted = await db
@@ -67,15 +69,6 @@ export function roles(db: Database): Roles {
       return row && roleRows.fromRow(row)
     },
 
-    async list(appId, tenantId, page) {
-      const query = db
-        .selectFrom("role")
-        .selectAll()
-        .where("app_id", "=", appId)
-        .where(sql<boolean>`(tenant_id is null or tenant_id = ${tenantId})`)
-      return (await newestFirst(query, page).execute()).map(roleRows.fromRow)
-    },
-
     async update(role) {
       const { id, description, permissions, inheritable, assignableAt, status, updatedAtMs } = role
       const before = await db.selectFrom("role").selectAll().where("id", "=", id).forUpdate().executeTakeFirst()
@@ -86,6 +79,25 @@ export function roles(db: Database): Roles {
         .where("id", "=", id)
         .execute()
       await raisePolicy(db, role.appId, roleChange(before && roleRows.fromRow(before), role), updatedAtMs)
+    },
+  }
+}
+
+function roleLists(db: Database): Pick<Roles, "findKeys" | "list"> {
+  return {
+    async findKeys(ids) {
+      const query = db.selectFrom("role").select(["id", "key"]).where("id", "=", sql<RoleId>`any(${ids}::text[])`)
+      return new Map((await query.execute()).map(({ id, key }) => [id, key]))
+    },
+
+    async list(appId, { tenantId, keyPrefix }, page) {
+      const query = db
+        .selectFrom("role")
+        .selectAll()
+        .where("app_id", "=", appId)
+        .where(sql<boolean>`(tenant_id is null or tenant_id = ${tenantId})`)
+        .where(sql<boolean>`starts_with(key, ${keyPrefix})`)
+      return (await newestFirst(query, page).execute()).map(roleRows.fromRow)
     },
   }
 }

@@ -2,8 +2,7 @@
 // optional one (`$1 is null or …`) cannot use its index. The other filters are optional conditions of one text: each
 // distinct text is prepared on every connection, and the number of prepared statements is limited.
 import type { AuditFilter } from "@signet/kernel/audit/filter"
-import { eventIdsOf } from "@signet/kernel/audit/token-event"
-import { parseId } from "@signet/kernel/ids"
+import { eventsNamedBy } from "@signet/kernel/audit/token-event"
 import type { Page } from "@signet/kernel/page"
 import { type RawBuilder, type Selectable, sql } from "kysely"
 import { only } from "../page.ts"
@@ -28,12 +27,12 @@ function textOf(filter: AuditFilter, page: Page): RawBuilder<Row> {
   if (targetId !== null) {
     const isOf = principalId === null ? sql`true` : isOfPrincipal
     const ofTarget = from(sql`target_id = ${targetId} and ${isOf}`)
-    const tokenId = parseId("jti", targetId)
-    if (tokenId === undefined) return first(ofTarget)
-    // The event of the issue has the token's id as its target, or an id that the token's own id names.
-    const ofIssue = from(sql`id = any(${[...eventIdsOf(tokenId)]}::text[])
+    const named = eventsNamedBy(targetId)
+    if (named.length === 0) return first(ofTarget)
+    // The event of a token's issue has the token's id as its target, or an id that the token's own id names.
+    const byId = from(sql`id = any(${[...named]}::text[])
       and target_id is distinct from ${targetId} and ${isOf}`)
-    return first(sql<Row>`(${ofTarget} union all ${ofIssue})`)
+    return first(sql<Row>`(${ofTarget} union all ${byId})`)
   }
   if (principalId !== null) {
     // Two indexes, each in the order of the list: `or` would sort all events of the principal.

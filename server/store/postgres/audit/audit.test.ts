@@ -96,6 +96,15 @@ describeOnEachStore("the audit", (kind) => {
     expect(await times(filter)).toEqual(expected)
   })
 
+  test("is found by its own id, where the other filters match", async () => {
+    for (const event of events) {
+      expect(await list({ targetId: event.id })).toStrictEqual([event])
+      expect(await list({ targetId: event.id, appId: event.appId === appId ? otherAppId : appId })).toEqual([])
+      expect(await list({ targetId: event.id, untilMs: event.occurredAtMs })).toEqual([])
+    }
+    expect(await list({ targetId: freshId("aud") })).toEqual([])
+  })
+
   test("is listed in pages that have every event once, also events of one millisecond", async () => {
     const all = await list({})
     const paged = await store.transaction(async ({ audit }) => {

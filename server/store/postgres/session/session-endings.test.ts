@@ -89,6 +89,21 @@ describeOnEachStore("sessions that end because something else does", (kind) => {
     expect(await end()).toEqual(["bobInTenant", "inApp", "inContext", "inTenant"])
   })
 
+  test("a provider client's active sessions are counted, up to a limit, and none of them ends", async () => {
+    const { ada, app, client, ended } = await world()
+    const at = (change: Partial<Session>) => newSession(ada, { appId: app.id, providerClientId: client.id, ...change })
+    await store.transaction(async (tx) => {
+      await tx.sessions.insert(at({ idleExpiresAtMs: 5_000 }))
+      await tx.sessions.insert(at({ absoluteExpiresAtMs: 5_000 }))
+      expect(await tx.endings.countByClient(client.id, 5_000, 9)).toBe(4)
+      expect(await tx.endings.countByClient(client.id, 4_999, 9)).toBe(6)
+      expect(await tx.endings.countByClient(client.id, 5_000, 3)).toBe(3)
+      expect(await tx.endings.countByClient(newClient().id, 5_000, 9)).toBe(0)
+    })
+    expect(await ended((endings) => endings.endByClient(client.id, "client_disabled", 5_000))).toHaveLength(6)
+    expect(await store.transaction((tx) => tx.endings.countByClient(client.id, 5_000, 9))).toBe(0)
+  })
+
   test("with a membership, the member's sessions at the place and inside of it", async () => {
     const { ada, app, tenantId, contextId, ended } = await world()
     const end = (inner: { tenantId: typeof tenantId | null; contextId: typeof contextId | null }) =>

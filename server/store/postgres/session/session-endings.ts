@@ -12,11 +12,20 @@ import { revocations } from "../token/revocations.ts"
 const deleteEndpointsText = `delete from push_endpoint where device_id in (
   select device_id from push_endpoint where session_id = any($1::text[]) order by device_id for update)`
 
+const countOfClientText = `select count(*)::int as count from (
+  select from session where provider_client_id = $1 and status = 'ACTIVE'
+    and idle_expires_at > $2 and absolute_expires_at > $2 limit $3) as active`
+
 export function sessionEndings(db: Database): SessionEndings {
   return {
     endByAccount: (id, reason, nowMs) => endWhere(db, [only("provider_account_id", id)], reason, nowMs),
 
     endByClient: (id, reason, nowMs) => endWhere(db, [only("provider_client_id", id)], reason, nowMs),
+
+    async countByClient(id, nowMs, most) {
+      const [row] = await run<{ count: number }>(db, countOfClientText, [id, at(nowMs), most])
+      return row?.count ?? 0
+    },
 
     async endByMembership({ principalId, ...place }, reason, nowMs) {
       // A sign-in reads memberships under this lock: its session is among these, or it sees the changed membership.

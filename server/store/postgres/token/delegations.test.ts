@@ -26,7 +26,10 @@ describeOnEachStore("delegation", (kind) => {
     const actor = policy.actorPrincipalId
     await store.transaction(async (tx) => {
       await tx.delegations.insertPolicy(policy)
-      expect(await tx.delegations.lockPolicy(policy.id)).toStrictEqual(policy)
+      for (const take of ["findPolicy", "lockPolicy"] as const) {
+        expect(await tx.delegations[take](policy.id)).toStrictEqual(policy)
+        expect(await tx.delegations[take](freshId("dpo"))).toBeUndefined()
+      }
       expect(await tx.delegations.findPolicies(actor, app.id)).toStrictEqual([policy])
       expect(await tx.delegations.findPolicies(actor, freshId("app"))).toEqual([])
       const page = { size: 9, before: null }
@@ -63,6 +66,36 @@ describeOnEachStore("delegation", (kind) => {
       expect(await tx.delegations.revokeDelegation(delegation.id, 5_000)).toBe(true)
       expect(await tx.delegations.revokeDelegation(delegation.id, 6_000)).toBe(false)
       expect(await tx.delegations.findDelegation(delegation.id)).toStrictEqual({ ...delegation, revokedAtMs: 5_000 })
+    })
+  })
+
+  test("the delegations of a policy are those of every subject, without revoked and expired ones", async () => {
+    const [policy, another] = [await newPolicy(), await newPolicy()]
+    const [ada, bob] = [await putPerson(store), await putPerson(store)]
+    const of = ({ principal }: typeof ada, change: object = {}) => ({
+      ...samples.delegation,
+      id: freshId("dlg"),
+      policyId: policy.id,
+      actorPrincipalId: policy.actorPrincipalId,
+      subjectPrincipalId: principal.id,
+      ...change,
+    })
+    const first = of(ada)
+    const last = of(bob, { createdAtMs: 2_000, tenantId: freshId("ten") })
+    const hidden = [
+      of(ada, { policyId: another.id }),
+      of(ada, { expiresAtMs: 5_000 }),
+      of(bob, { revokedAtMs: 3_000, expiresAtMs: 9_000 }),
+    ]
+    await store.transaction(async (tx) => {
+      for (const each of [policy, another]) await tx.delegations.insertPolicy(each)
+      for (const each of [first, last, ...hidden]) await tx.delegations.insertDelegation(each)
+      const list = (before: typeof first | null, size = 9) =>
+        tx.delegations.listOfPolicy(policy.id, 5_000, { size, before })
+      expect(await list(null)).toStrictEqual([last, first])
+      expect(await list(null, 1)).toStrictEqual([last])
+      expect(await list(last)).toStrictEqual([first])
+      expect(await list(first)).toEqual([])
     })
   })
 })

@@ -2,7 +2,7 @@ import type { Delegations } from "@signet/kernel/machine/ports"
 import type { DelegationPolicy, StandingDelegation } from "@signet/kernel/machine/records"
 import type { Selectable } from "kysely"
 import type { DelegationPolicyTable, DelegationTable } from "../machine/machine-schema.ts"
-import { isAfterCursor } from "../page.ts"
+import { isAfterCursor, newestFirst } from "../page.ts"
 import { instant, rowMapping } from "../row-mapping.ts"
 import { at, type Database, run } from "../sql.ts"
 
@@ -40,8 +40,15 @@ const delegationText = "select * from delegation where id = $1"
 
 export function delegations(db: Database): Delegations {
   return {
+    ...standing(db),
+
     async insertPolicy(policy) {
       await db.insertInto("delegation_policy").values(policyRows.toRow(policy)).execute()
+    },
+
+    async findPolicy(id) {
+      const row = await db.selectFrom("delegation_policy").selectAll().where("id", "=", id).executeTakeFirst()
+      return row && policyRows.fromRow(row)
     },
 
     async lockPolicy(id) {
@@ -78,7 +85,16 @@ export function delegations(db: Database): Delegations {
         .execute()
       return revoked.length === 1
     },
+  }
+}
 
+type Standing = Pick<
+  Delegations,
+  "insertDelegation" | "findDelegation" | "listDelegations" | "listOfPolicy" | "revokeDelegation"
+>
+
+function standing(db: Database): Standing {
+  return {
     async insertDelegation(delegation) {
       await db.insertInto("delegation").values(delegationRows.toRow(delegation)).execute()
     },
@@ -100,6 +116,16 @@ export function delegations(db: Database): Delegations {
         .limit(size)
         .execute()
       return rows.map(delegationRows.fromRow)
+    },
+
+    async listOfPolicy(policyId, nowMs, page) {
+      const query = db
+        .selectFrom("delegation")
+        .selectAll()
+        .where("policy_id", "=", policyId)
+        .where("revoked_at", "is", null)
+        .where("expires_at", ">", at(nowMs))
+      return (await newestFirst(query, page).execute()).map(delegationRows.fromRow)
     },
 
     async revokeDelegation(id, nowMs) {

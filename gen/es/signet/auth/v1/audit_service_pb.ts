@@ -612,8 +612,8 @@ export type ListAuditEventsRequest = Message<"signet.auth.v1.ListAuditEventsRequ
   targetType: string;
 
   /**
-   * Only events with this target id. The id of an access token (`jti`) also finds the event of its issue: a sign-in, a
-   * refresh, a use of a personal access token or of a delegation.
+   * Only events with this target id. The id of an event also finds the event itself. The id of an access token (`jti`)
+   * also finds the event of its issue: a sign-in, a refresh, a use of a personal access token or of a delegation.
    *
    * @generated from field: string target_id = 10;
    */

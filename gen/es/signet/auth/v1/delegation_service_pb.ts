@@ -17,7 +17,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file signet/auth/v1/delegation_service.proto.
  */
 export const file_signet_auth_v1_delegation_service: GenFile = /*@__PURE__*/
-  fileDesc("CidzaWduZXQvYXV0aC92MS9kZWxlZ2F0aW9uX3NlcnZpY2UucHJvdG8SDnNpZ25ldC5hdXRoLnYxItcCChBEZWxlZ2F0aW9uUG9saWN5EgoKAmlkGAEgASgJEg4KBmFwcF9pZBgCIAEoCRIRCgl0ZW5hbnRfaWQYAyABKAkSGgoSYWN0b3JfcHJpbmNpcGFsX2lkGAQgASgJEhEKCWF1ZGllbmNlcxgFIAMoCRIOCgZzY29wZXMYBiADKAkSEwoLbWF4X3NlY29uZHMYByABKA0SFgoOYWxsb3dfc3RhbmRpbmcYCCABKAgSEQoJbWF4X2NoYWluGAkgASgNEjUKDXN1YmplY3Rfa2luZHMYCiADKA4yHi5zaWduZXQuYXV0aHoudjEuUHJpbmNpcGFsS2luZBIuCgpjcmVhdGVkX2F0GAsgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIuCgpyZXZva2VkX2F0GAwgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCLPAgoKRGVsZWdhdGlvbhIKCgJpZBgBIAEoCRIRCglwb2xpY3lfaWQYAiABKAkSDgoGYXBwX2lkGAMgASgJEhEKCXRlbmFudF9pZBgEIAEoCRISCgpjb250ZXh0X2lkGAUgASgJEhwKFHN1YmplY3RfcHJpbmNpcGFsX2lkGAYgASgJEhoKEmFjdG9yX3ByaW5jaXBhbF9pZBgHIAEoCRIRCglhdWRpZW5jZXMYCCADKAkSDgoGc2NvcGVzGAkgAygJEi4KCmNyZWF0ZWRfYXQYCiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi4KCmV4cGlyZXNfYXQYCyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi4KCnJldm9rZWRfYXQYDCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIqMCCh1DcmVhdGVEZWxlZ2F0aW9uUG9saWN5UmVxdWVzdBI/ChJhY3Rvcl9wcmluY2lwYWxfaWQYASABKAlCI7pIIHIeMhxecHJuX1swLTlhLWhqa21ucC10di16XXsyNn0kEjkKCXRlbmFudF9pZBgCIAEoCUImukgjciEyH14odGVuX1swLTlhLWhqa21ucC10di16XXsyNn0pPyQSKAoJYXVkaWVuY2VzGAMgAygJQhW6SBKSAQ8IARAgGAEiB3IFEAEYgAISJQoGc2NvcGVzGAQgAygJQhW6SBKSAQ8IARBkGAEiB3IFEAEYgAESHQoLbWF4X3NlY29uZHMYBSABKA1CCLpIBSoDGKwCEhYKDmFsbG93X3N0YW5kaW5nGAYgASgIIlIKHkNyZWF0ZURlbGVnYXRpb25Qb2xpY3lSZXNwb25zZRIwCgZwb2xpY3kYASABKAsyIC5zaWduZXQuYXV0aC52MS5EZWxlZ2F0aW9uUG9saWN5IloKHUxpc3REZWxlZ2F0aW9uUG9saWNpZXNSZXF1ZXN0EhsKCXBhZ2Vfc2l6ZRgBIAEoDUIIukgFKgMYyAESHAoKcGFnZV90b2tlbhgCIAEoCUIIukgFcgMYgAQibQoeTGlzdERlbGVnYXRpb25Qb2xpY2llc1Jlc3BvbnNlEjIKCHBvbGljaWVzGAEgAygLMiAuc2lnbmV0LmF1dGgudjEuRGVsZWdhdGlvblBvbGljeRIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkiVwodUmV2b2tlRGVsZWdhdGlvblBvbGljeVJlcXVlc3QSNgoJcG9saWN5X2lkGAEgASgJQiO6SCByHjIcXmRwb19bMC05YS1oamttbnAtdHYtel17MjZ9JCIgCh5SZXZva2VEZWxlZ2F0aW9uUG9saWN5UmVzcG9uc2UiwgEKF0NyZWF0ZURlbGVnYXRpb25SZXF1ZXN0EjYKCXBvbGljeV9pZBgBIAEoCUIjukggch4yHF5kcG9fWzAtOWEtaGprbW5wLXR2LXpdezI2fSQSKAoJYXVkaWVuY2VzGAIgAygJQhW6SBKSAQ8IARAgGAEiB3IFEAEYgAISJQoGc2NvcGVzGAMgAygJQhW6SBKSAQ8IARBkGAEiB3IFEAEYgAESHgoKZXhwaXJlc19pbhgEIAEoDUIKukgHKgUYgJqeASJKChhDcmVhdGVEZWxlZ2F0aW9uUmVzcG9uc2USLgoKZGVsZWdhdGlvbhgBIAEoCzIaLnNpZ25ldC5hdXRoLnYxLkRlbGVnYXRpb24iUwoWTGlzdERlbGVnYXRpb25zUmVxdWVzdBIbCglwYWdlX3NpemUYASABKA1CCLpIBSoDGMgBEhwKCnBhZ2VfdG9rZW4YAiABKAlCCLpIBXIDGIAEImMKF0xpc3REZWxlZ2F0aW9uc1Jlc3BvbnNlEi8KC2RlbGVnYXRpb25zGAEgAygLMhouc2lnbmV0LmF1dGgudjEuRGVsZWdhdGlvbhIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkiVQoXUmV2b2tlRGVsZWdhdGlvblJlcXVlc3QSOgoNZGVsZWdhdGlvbl9pZBgBIAEoCUIjukggch4yHF5kbGdfWzAtOWEtaGprbW5wLXR2LXpdezI2fSQiGgoYUmV2b2tlRGVsZWdhdGlvblJlc3BvbnNlMrkIChFEZWxlZ2F0aW9uU2VydmljZRLDAQoWQ3JlYXRlRGVsZWdhdGlvblBvbGljeRItLnNpZ25ldC5hdXRoLnYxLkNyZWF0ZURlbGVnYXRpb25Qb2xpY3lSZXF1ZXN0Gi4uc2lnbmV0LmF1dGgudjEuQ3JlYXRlRGVsZWdhdGlvblBvbGljeVJlc3BvbnNlIkrK2hgiSiAKBSoDCgEBChcSFWF1dGguZGVsZWdhdGlvbi53cml0ZYLT5JMCHjoBKiIZL2F1dGgvZGVsZWdhdGlvbi1wb2xpY2llcxLDAQoWTGlzdERlbGVnYXRpb25Qb2xpY2llcxItLnNpZ25ldC5hdXRoLnYxLkxpc3REZWxlZ2F0aW9uUG9saWNpZXNSZXF1ZXN0Gi4uc2lnbmV0LmF1dGgudjEuTGlzdERlbGVnYXRpb25Qb2xpY2llc1Jlc3BvbnNlIkqQAgHK2hgiSiAKBSoDCgEBChcSFWF1dGguZGVsZWdhdGlvbi53cml0ZYLT5JMCGxIZL2F1dGgvZGVsZWdhdGlvbi1wb2xpY2llcxLWAQoWUmV2b2tlRGVsZWdhdGlvblBvbGljeRItLnNpZ25ldC5hdXRoLnYxLlJldm9rZURlbGVnYXRpb25Qb2xpY3lSZXF1ZXN0Gi4uc2lnbmV0LmF1dGgudjEuUmV2b2tlRGVsZWdhdGlvblBvbGljeVJlc3BvbnNlIl3K2hgiSiAKBSoDCgEBChcSFWF1dGguZGVsZWdhdGlvbi53cml0ZYLT5JMCMToBKiIsL2F1dGgvZGVsZWdhdGlvbi1wb2xpY2llcy97cG9saWN5X2lkfTpyZXZva2USjAEKEENyZWF0ZURlbGVnYXRpb24SJy5zaWduZXQuYXV0aC52MS5DcmVhdGVEZWxlZ2F0aW9uUmVxdWVzdBooLnNpZ25ldC5hdXRoLnYxLkNyZWF0ZURlbGVnYXRpb25SZXNwb25zZSIlytoYBSoDCgEBgtPkkwIWOgEqIhEvYXV0aC9kZWxlZ2F0aW9ucxKJAQoPTGlzdERlbGVnYXRpb25zEiYuc2lnbmV0LmF1dGgudjEuTGlzdERlbGVnYXRpb25zUmVxdWVzdBonLnNpZ25ldC5hdXRoLnYxLkxpc3REZWxlZ2F0aW9uc1Jlc3BvbnNlIiWQAgHK2hgFKgMKAQGC0+STAhMSES9hdXRoL2RlbGVnYXRpb25zEqMBChBSZXZva2VEZWxlZ2F0aW9uEicuc2lnbmV0LmF1dGgudjEuUmV2b2tlRGVsZWdhdGlvblJlcXVlc3QaKC5zaWduZXQuYXV0aC52MS5SZXZva2VEZWxlZ2F0aW9uUmVzcG9uc2UiPMraGAUqAwoBAYLT5JMCLToBKiIoL2F1dGgvZGVsZWdhdGlvbnMve2RlbGVnYXRpb25faWR9OnJldm9rZUJaChJkZXYuc2lnbmV0LmF1dGgudjFCFkRlbGVnYXRpb25TZXJ2aWNlUHJvdG9QAVoqc2lnbmV0LmRldi9wcm90by9nZW4vc2lnbmV0L2F1dGgvdjE7YXV0aHYxYgZwcm90bzM", [file_buf_validate_validate, file_google_api_annotations, file_google_protobuf_timestamp, file_signet_authz_v1_context, file_signet_authz_v1_requirement]);
+  fileDesc("CidzaWduZXQvYXV0aC92MS9kZWxlZ2F0aW9uX3NlcnZpY2UucHJvdG8SDnNpZ25ldC5hdXRoLnYxItcCChBEZWxlZ2F0aW9uUG9saWN5EgoKAmlkGAEgASgJEg4KBmFwcF9pZBgCIAEoCRIRCgl0ZW5hbnRfaWQYAyABKAkSGgoSYWN0b3JfcHJpbmNpcGFsX2lkGAQgASgJEhEKCWF1ZGllbmNlcxgFIAMoCRIOCgZzY29wZXMYBiADKAkSEwoLbWF4X3NlY29uZHMYByABKA0SFgoOYWxsb3dfc3RhbmRpbmcYCCABKAgSEQoJbWF4X2NoYWluGAkgASgNEjUKDXN1YmplY3Rfa2luZHMYCiADKA4yHi5zaWduZXQuYXV0aHoudjEuUHJpbmNpcGFsS2luZBIuCgpjcmVhdGVkX2F0GAsgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIuCgpyZXZva2VkX2F0GAwgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCLPAgoKRGVsZWdhdGlvbhIKCgJpZBgBIAEoCRIRCglwb2xpY3lfaWQYAiABKAkSDgoGYXBwX2lkGAMgASgJEhEKCXRlbmFudF9pZBgEIAEoCRISCgpjb250ZXh0X2lkGAUgASgJEhwKFHN1YmplY3RfcHJpbmNpcGFsX2lkGAYgASgJEhoKEmFjdG9yX3ByaW5jaXBhbF9pZBgHIAEoCRIRCglhdWRpZW5jZXMYCCADKAkSDgoGc2NvcGVzGAkgAygJEi4KCmNyZWF0ZWRfYXQYCiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi4KCmV4cGlyZXNfYXQYCyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi4KCnJldm9rZWRfYXQYDCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIqMCCh1DcmVhdGVEZWxlZ2F0aW9uUG9saWN5UmVxdWVzdBI/ChJhY3Rvcl9wcmluY2lwYWxfaWQYASABKAlCI7pIIHIeMhxecHJuX1swLTlhLWhqa21ucC10di16XXsyNn0kEjkKCXRlbmFudF9pZBgCIAEoCUImukgjciEyH14odGVuX1swLTlhLWhqa21ucC10di16XXsyNn0pPyQSKAoJYXVkaWVuY2VzGAMgAygJQhW6SBKSAQ8IARAgGAEiB3IFEAEYgAISJQoGc2NvcGVzGAQgAygJQhW6SBKSAQ8IARBkGAEiB3IFEAEYgAESHQoLbWF4X3NlY29uZHMYBSABKA1CCLpIBSoDGKwCEhYKDmFsbG93X3N0YW5kaW5nGAYgASgIIlIKHkNyZWF0ZURlbGVnYXRpb25Qb2xpY3lSZXNwb25zZRIwCgZwb2xpY3kYASABKAsyIC5zaWduZXQuYXV0aC52MS5EZWxlZ2F0aW9uUG9saWN5IloKHUxpc3REZWxlZ2F0aW9uUG9saWNpZXNSZXF1ZXN0EhsKCXBhZ2Vfc2l6ZRgBIAEoDUIIukgFKgMYyAESHAoKcGFnZV90b2tlbhgCIAEoCUIIukgFcgMYgAQibQoeTGlzdERlbGVnYXRpb25Qb2xpY2llc1Jlc3BvbnNlEjIKCHBvbGljaWVzGAEgAygLMiAuc2lnbmV0LmF1dGgudjEuRGVsZWdhdGlvblBvbGljeRIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkiVwodUmV2b2tlRGVsZWdhdGlvblBvbGljeVJlcXVlc3QSNgoJcG9saWN5X2lkGAEgASgJQiO6SCByHjIcXmRwb19bMC05YS1oamttbnAtdHYtel17MjZ9JCIgCh5SZXZva2VEZWxlZ2F0aW9uUG9saWN5UmVzcG9uc2UikQEKHExpc3RQb2xpY3lEZWxlZ2F0aW9uc1JlcXVlc3QSNgoJcG9saWN5X2lkGAEgASgJQiO6SCByHjIcXmRwb19bMC05YS1oamttbnAtdHYtel17MjZ9JBIbCglwYWdlX3NpemUYAiABKA1CCLpIBSoDGMgBEhwKCnBhZ2VfdG9rZW4YAyABKAlCCLpIBXIDGIAEImkKHUxpc3RQb2xpY3lEZWxlZ2F0aW9uc1Jlc3BvbnNlEi8KC2RlbGVnYXRpb25zGAEgAygLMhouc2lnbmV0LmF1dGgudjEuRGVsZWdhdGlvbhIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkikwEKHVJldm9rZVBvbGljeURlbGVnYXRpb25SZXF1ZXN0EjYKCXBvbGljeV9pZBgBIAEoCUIjukggch4yHF5kcG9fWzAtOWEtaGprbW5wLXR2LXpdezI2fSQSOgoNZGVsZWdhdGlvbl9pZBgCIAEoCUIjukggch4yHF5kbGdfWzAtOWEtaGprbW5wLXR2LXpdezI2fSQiIAoeUmV2b2tlUG9saWN5RGVsZWdhdGlvblJlc3BvbnNlIsIBChdDcmVhdGVEZWxlZ2F0aW9uUmVxdWVzdBI2Cglwb2xpY3lfaWQYASABKAlCI7pIIHIeMhxeZHBvX1swLTlhLWhqa21ucC10di16XXsyNn0kEigKCWF1ZGllbmNlcxgCIAMoCUIVukgSkgEPCAEQIBgBIgdyBRABGIACEiUKBnNjb3BlcxgDIAMoCUIVukgSkgEPCAEQZBgBIgdyBRABGIABEh4KCmV4cGlyZXNfaW4YBCABKA1CCrpIByoFGICangEiSgoYQ3JlYXRlRGVsZWdhdGlvblJlc3BvbnNlEi4KCmRlbGVnYXRpb24YASABKAsyGi5zaWduZXQuYXV0aC52MS5EZWxlZ2F0aW9uIlMKFkxpc3REZWxlZ2F0aW9uc1JlcXVlc3QSGwoJcGFnZV9zaXplGAEgASgNQgi6SAUqAxjIARIcCgpwYWdlX3Rva2VuGAIgASgJQgi6SAVyAxiABCJjChdMaXN0RGVsZWdhdGlvbnNSZXNwb25zZRIvCgtkZWxlZ2F0aW9ucxgBIAMoCzIaLnNpZ25ldC5hdXRoLnYxLkRlbGVnYXRpb24SFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJIlUKF1Jldm9rZURlbGVnYXRpb25SZXF1ZXN0EjoKDWRlbGVnYXRpb25faWQYASABKAlCI7pIIHIeMhxeZGxnX1swLTlhLWhqa21ucC10di16XXsyNn0kIhoKGFJldm9rZURlbGVnYXRpb25SZXNwb25zZTKJDAoRRGVsZWdhdGlvblNlcnZpY2USwwEKFkNyZWF0ZURlbGVnYXRpb25Qb2xpY3kSLS5zaWduZXQuYXV0aC52MS5DcmVhdGVEZWxlZ2F0aW9uUG9saWN5UmVxdWVzdBouLnNpZ25ldC5hdXRoLnYxLkNyZWF0ZURlbGVnYXRpb25Qb2xpY3lSZXNwb25zZSJKytoYIkogCgUqAwoBAQoXEhVhdXRoLmRlbGVnYXRpb24ud3JpdGWC0+STAh46ASoiGS9hdXRoL2RlbGVnYXRpb24tcG9saWNpZXMSwwEKFkxpc3REZWxlZ2F0aW9uUG9saWNpZXMSLS5zaWduZXQuYXV0aC52MS5MaXN0RGVsZWdhdGlvblBvbGljaWVzUmVxdWVzdBouLnNpZ25ldC5hdXRoLnYxLkxpc3REZWxlZ2F0aW9uUG9saWNpZXNSZXNwb25zZSJKkAIBytoYIkogCgUqAwoBAQoXEhVhdXRoLmRlbGVnYXRpb24ud3JpdGWC0+STAhsSGS9hdXRoL2RlbGVnYXRpb24tcG9saWNpZXMS1gEKFlJldm9rZURlbGVnYXRpb25Qb2xpY3kSLS5zaWduZXQuYXV0aC52MS5SZXZva2VEZWxlZ2F0aW9uUG9saWN5UmVxdWVzdBouLnNpZ25ldC5hdXRoLnYxLlJldm9rZURlbGVnYXRpb25Qb2xpY3lSZXNwb25zZSJdytoYIkogCgUqAwoBAQoXEhVhdXRoLmRlbGVnYXRpb24ud3JpdGWC0+STAjE6ASoiLC9hdXRoL2RlbGVnYXRpb24tcG9saWNpZXMve3BvbGljeV9pZH06cmV2b2tlEtgBChVMaXN0UG9saWN5RGVsZWdhdGlvbnMSLC5zaWduZXQuYXV0aC52MS5MaXN0UG9saWN5RGVsZWdhdGlvbnNSZXF1ZXN0Gi0uc2lnbmV0LmF1dGgudjEuTGlzdFBvbGljeURlbGVnYXRpb25zUmVzcG9uc2UiYpACAcraGCJKIAoFKgMKAQEKFxIVYXV0aC5kZWxlZ2F0aW9uLndyaXRlgtPkkwIzEjEvYXV0aC9kZWxlZ2F0aW9uLXBvbGljaWVzL3twb2xpY3lfaWR9L2RlbGVnYXRpb25zEvIBChZSZXZva2VQb2xpY3lEZWxlZ2F0aW9uEi0uc2lnbmV0LmF1dGgudjEuUmV2b2tlUG9saWN5RGVsZWdhdGlvblJlcXVlc3QaLi5zaWduZXQuYXV0aC52MS5SZXZva2VQb2xpY3lEZWxlZ2F0aW9uUmVzcG9uc2UiecraGCJKIAoFKgMKAQEKFxIVYXV0aC5kZWxlZ2F0aW9uLndyaXRlgtPkkwJNOgEqIkgvYXV0aC9kZWxlZ2F0aW9uLXBvbGljaWVzL3twb2xpY3lfaWR9L2RlbGVnYXRpb25zL3tkZWxlZ2F0aW9uX2lkfTpyZXZva2USjAEKEENyZWF0ZURlbGVnYXRpb24SJy5zaWduZXQuYXV0aC52MS5DcmVhdGVEZWxlZ2F0aW9uUmVxdWVzdBooLnNpZ25ldC5hdXRoLnYxLkNyZWF0ZURlbGVnYXRpb25SZXNwb25zZSIlytoYBSoDCgEBgtPkkwIWOgEqIhEvYXV0aC9kZWxlZ2F0aW9ucxKJAQoPTGlzdERlbGVnYXRpb25zEiYuc2lnbmV0LmF1dGgudjEuTGlzdERlbGVnYXRpb25zUmVxdWVzdBonLnNpZ25ldC5hdXRoLnYxLkxpc3REZWxlZ2F0aW9uc1Jlc3BvbnNlIiWQAgHK2hgFKgMKAQGC0+STAhMSES9hdXRoL2RlbGVnYXRpb25zEqMBChBSZXZva2VEZWxlZ2F0aW9uEicuc2lnbmV0LmF1dGgudjEuUmV2b2tlRGVsZWdhdGlvblJlcXVlc3QaKC5zaWduZXQuYXV0aC52MS5SZXZva2VEZWxlZ2F0aW9uUmVzcG9uc2UiPMraGAUqAwoBAYLT5JMCLToBKiIoL2F1dGgvZGVsZWdhdGlvbnMve2RlbGVnYXRpb25faWR9OnJldm9rZUJaChJkZXYuc2lnbmV0LmF1dGgudjFCFkRlbGVnYXRpb25TZXJ2aWNlUHJvdG9QAVoqc2lnbmV0LmRldi9wcm90by9nZW4vc2lnbmV0L2F1dGgvdjE7YXV0aHYxYgZwcm90bzM", [file_buf_validate_validate, file_google_api_annotations, file_google_protobuf_timestamp, file_signet_authz_v1_context, file_signet_authz_v1_requirement]);
 
 /**
  * The permitted delegation to one service for the users of an app.
@@ -386,6 +386,112 @@ export const RevokeDelegationPolicyResponseSchema: GenMessage<RevokeDelegationPo
   messageDesc(file_signet_auth_v1_delegation_service, 7);
 
 /**
+ * Request for one page (AIP-158).
+ *
+ * @generated from message signet.auth.v1.ListPolicyDelegationsRequest
+ */
+export type ListPolicyDelegationsRequest = Message<"signet.auth.v1.ListPolicyDelegationsRequest"> & {
+  /**
+   * Delegation policy id: `dpo_…`.
+   *
+   * @generated from field: string policy_id = 1;
+   */
+  policyId: string;
+
+  /**
+   * Maximum number of results, at most 200; 0 means 50.
+   *
+   * @generated from field: uint32 page_size = 2;
+   */
+  pageSize: number;
+
+  /**
+   * `next_page_token` of the previous page; empty for the first page.
+   *
+   * @generated from field: string page_token = 3;
+   */
+  pageToken: string;
+};
+
+/**
+ * Describes the message signet.auth.v1.ListPolicyDelegationsRequest.
+ * Use `create(ListPolicyDelegationsRequestSchema)` to create a new message.
+ */
+export const ListPolicyDelegationsRequestSchema: GenMessage<ListPolicyDelegationsRequest> = /*@__PURE__*/
+  messageDesc(file_signet_auth_v1_delegation_service, 8);
+
+/**
+ * One page of the standing delegations under a policy.
+ *
+ * @generated from message signet.auth.v1.ListPolicyDelegationsResponse
+ */
+export type ListPolicyDelegationsResponse = Message<"signet.auth.v1.ListPolicyDelegationsResponse"> & {
+  /**
+   * Newest first, without revoked and expired ones. Empty for a revoked policy.
+   *
+   * @generated from field: repeated signet.auth.v1.Delegation delegations = 1;
+   */
+  delegations: Delegation[];
+
+  /**
+   * Token of the next page; empty on the last page.
+   *
+   * @generated from field: string next_page_token = 2;
+   */
+  nextPageToken: string;
+};
+
+/**
+ * Describes the message signet.auth.v1.ListPolicyDelegationsResponse.
+ * Use `create(ListPolicyDelegationsResponseSchema)` to create a new message.
+ */
+export const ListPolicyDelegationsResponseSchema: GenMessage<ListPolicyDelegationsResponse> = /*@__PURE__*/
+  messageDesc(file_signet_auth_v1_delegation_service, 9);
+
+/**
+ * Request of RevokePolicyDelegation.
+ *
+ * @generated from message signet.auth.v1.RevokePolicyDelegationRequest
+ */
+export type RevokePolicyDelegationRequest = Message<"signet.auth.v1.RevokePolicyDelegationRequest"> & {
+  /**
+   * Delegation policy id: `dpo_…`.
+   *
+   * @generated from field: string policy_id = 1;
+   */
+  policyId: string;
+
+  /**
+   * Delegation id: `dlg_…`.
+   *
+   * @generated from field: string delegation_id = 2;
+   */
+  delegationId: string;
+};
+
+/**
+ * Describes the message signet.auth.v1.RevokePolicyDelegationRequest.
+ * Use `create(RevokePolicyDelegationRequestSchema)` to create a new message.
+ */
+export const RevokePolicyDelegationRequestSchema: GenMessage<RevokePolicyDelegationRequest> = /*@__PURE__*/
+  messageDesc(file_signet_auth_v1_delegation_service, 10);
+
+/**
+ * Empty response of RevokePolicyDelegation.
+ *
+ * @generated from message signet.auth.v1.RevokePolicyDelegationResponse
+ */
+export type RevokePolicyDelegationResponse = Message<"signet.auth.v1.RevokePolicyDelegationResponse"> & {
+};
+
+/**
+ * Describes the message signet.auth.v1.RevokePolicyDelegationResponse.
+ * Use `create(RevokePolicyDelegationResponseSchema)` to create a new message.
+ */
+export const RevokePolicyDelegationResponseSchema: GenMessage<RevokePolicyDelegationResponse> = /*@__PURE__*/
+  messageDesc(file_signet_auth_v1_delegation_service, 11);
+
+/**
  * Request of CreateDelegation.
  *
  * @generated from message signet.auth.v1.CreateDelegationRequest
@@ -425,7 +531,7 @@ export type CreateDelegationRequest = Message<"signet.auth.v1.CreateDelegationRe
  * Use `create(CreateDelegationRequestSchema)` to create a new message.
  */
 export const CreateDelegationRequestSchema: GenMessage<CreateDelegationRequest> = /*@__PURE__*/
-  messageDesc(file_signet_auth_v1_delegation_service, 8);
+  messageDesc(file_signet_auth_v1_delegation_service, 12);
 
 /**
  * The created delegation.
@@ -446,7 +552,7 @@ export type CreateDelegationResponse = Message<"signet.auth.v1.CreateDelegationR
  * Use `create(CreateDelegationResponseSchema)` to create a new message.
  */
 export const CreateDelegationResponseSchema: GenMessage<CreateDelegationResponse> = /*@__PURE__*/
-  messageDesc(file_signet_auth_v1_delegation_service, 9);
+  messageDesc(file_signet_auth_v1_delegation_service, 13);
 
 /**
  * Request for one page (AIP-158).
@@ -474,7 +580,7 @@ export type ListDelegationsRequest = Message<"signet.auth.v1.ListDelegationsRequ
  * Use `create(ListDelegationsRequestSchema)` to create a new message.
  */
 export const ListDelegationsRequestSchema: GenMessage<ListDelegationsRequest> = /*@__PURE__*/
-  messageDesc(file_signet_auth_v1_delegation_service, 10);
+  messageDesc(file_signet_auth_v1_delegation_service, 14);
 
 /**
  * One page of standing delegations.
@@ -502,7 +608,7 @@ export type ListDelegationsResponse = Message<"signet.auth.v1.ListDelegationsRes
  * Use `create(ListDelegationsResponseSchema)` to create a new message.
  */
 export const ListDelegationsResponseSchema: GenMessage<ListDelegationsResponse> = /*@__PURE__*/
-  messageDesc(file_signet_auth_v1_delegation_service, 11);
+  messageDesc(file_signet_auth_v1_delegation_service, 15);
 
 /**
  * Request of RevokeDelegation.
@@ -523,7 +629,7 @@ export type RevokeDelegationRequest = Message<"signet.auth.v1.RevokeDelegationRe
  * Use `create(RevokeDelegationRequestSchema)` to create a new message.
  */
 export const RevokeDelegationRequestSchema: GenMessage<RevokeDelegationRequest> = /*@__PURE__*/
-  messageDesc(file_signet_auth_v1_delegation_service, 12);
+  messageDesc(file_signet_auth_v1_delegation_service, 16);
 
 /**
  * Empty response of RevokeDelegation.
@@ -538,7 +644,7 @@ export type RevokeDelegationResponse = Message<"signet.auth.v1.RevokeDelegationR
  * Use `create(RevokeDelegationResponseSchema)` to create a new message.
  */
 export const RevokeDelegationResponseSchema: GenMessage<RevokeDelegationResponse> = /*@__PURE__*/
-  messageDesc(file_signet_auth_v1_delegation_service, 13);
+  messageDesc(file_signet_auth_v1_delegation_service, 17);
 
 /**
  * Manages delegation: which services can act for users (RFC 8693). Administrators create policies; users grant standing
@@ -600,6 +706,43 @@ export const DelegationService: GenService<{
     methodKind: "unary";
     input: typeof RevokeDelegationPolicyRequestSchema;
     output: typeof RevokeDelegationPolicyResponseSchema;
+  },
+  /**
+   * Lists the active standing delegations under a policy of every user, newest first. The caller is an administrator who
+   * can revoke the policy.
+   *
+   * Requires: USER and scope auth.delegation.write.
+   * REST: GET /auth/delegation-policies/{policy_id}/delegations.
+   *
+   * Errors:
+   *   INVALID_ARGUMENT  INVALID_FIELD (a page token of another list)
+   *   NOT_FOUND         NOT_FOUND (unknown, or of another app or tenant)
+   *   PERMISSION_DENIED MISSING_SCOPE, CONTEXT_MISMATCH (a caller in a context)
+   *
+   * @generated from rpc signet.auth.v1.DelegationService.ListPolicyDelegations
+   */
+  listPolicyDelegations: {
+    methodKind: "unary";
+    input: typeof ListPolicyDelegationsRequestSchema;
+    output: typeof ListPolicyDelegationsResponseSchema;
+  },
+  /**
+   * Revokes a user's standing delegation and the tokens issued under it. The caller is an administrator who can revoke the
+   * policy. The user can grant another one while the policy is active. Repeating the call succeeds.
+   *
+   * Requires: USER and scope auth.delegation.write.
+   * REST: POST /auth/delegation-policies/{policy_id}/delegations/{delegation_id}:revoke.
+   *
+   * Errors:
+   *   NOT_FOUND         NOT_FOUND (unknown, of another policy, or of another app or tenant)
+   *   PERMISSION_DENIED MISSING_SCOPE, CONTEXT_MISMATCH (a caller in a context)
+   *
+   * @generated from rpc signet.auth.v1.DelegationService.RevokePolicyDelegation
+   */
+  revokePolicyDelegation: {
+    methodKind: "unary";
+    input: typeof RevokePolicyDelegationRequestSchema;
+    output: typeof RevokePolicyDelegationResponseSchema;
   },
   /**
    * Allows the policy's service to act for the caller while the caller is offline. A delegation lasts at most 30 days.

@@ -15,7 +15,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file signet/auth/v1/principals.proto.
  */
 export const file_signet_auth_v1_principals: GenFile = /*@__PURE__*/
-  fileDesc("Ch9zaWduZXQvYXV0aC92MS9wcmluY2lwYWxzLnByb3RvEg5zaWduZXQuYXV0aC52MSJQChNHZXRQcmluY2lwYWxSZXF1ZXN0EjkKDHByaW5jaXBhbF9pZBgBIAEoCUIjukggch4yHF5wcm5fWzAtOWEtaGprbW5wLXR2LXpdezI2fSQirAEKFEdldFByaW5jaXBhbFJlc3BvbnNlEiwKCXByaW5jaXBhbBgBIAEoCzIZLnNpZ25ldC5hdXRoLnYxLlByaW5jaXBhbBIqCghpZGVudGl0eRgCIAEoCzIYLnNpZ25ldC5hdXRoLnYxLklkZW50aXR5EjoKEXByb3ZpZGVyX2FjY291bnRzGAMgAygLMh8uc2lnbmV0LmF1dGgudjEuUHJvdmlkZXJBY2NvdW50IlQKF1N1c3BlbmRQcmluY2lwYWxSZXF1ZXN0EjkKDHByaW5jaXBhbF9pZBgBIAEoCUIjukggch4yHF5wcm5fWzAtOWEtaGprbW5wLXR2LXpdezI2fSQiSAoYU3VzcGVuZFByaW5jaXBhbFJlc3BvbnNlEiwKCXByaW5jaXBhbBgBIAEoCzIZLnNpZ25ldC5hdXRoLnYxLlByaW5jaXBhbCJTChZSZXN1bWVQcmluY2lwYWxSZXF1ZXN0EjkKDHByaW5jaXBhbF9pZBgBIAEoCUIjukggch4yHF5wcm5fWzAtOWEtaGprbW5wLXR2LXpdezI2fSQiRwoXUmVzdW1lUHJpbmNpcGFsUmVzcG9uc2USLAoJcHJpbmNpcGFsGAEgASgLMhkuc2lnbmV0LmF1dGgudjEuUHJpbmNpcGFsIlcKGkRlYWN0aXZhdGVQcmluY2lwYWxSZXF1ZXN0EjkKDHByaW5jaXBhbF9pZBgBIAEoCUIjukggch4yHF5wcm5fWzAtOWEtaGprbW5wLXR2LXpdezI2fSQiSwobRGVhY3RpdmF0ZVByaW5jaXBhbFJlc3BvbnNlEiwKCXByaW5jaXBhbBgBIAEoCzIZLnNpZ25ldC5hdXRoLnYxLlByaW5jaXBhbCJXChpSZWFjdGl2YXRlUHJpbmNpcGFsUmVxdWVzdBI5CgxwcmluY2lwYWxfaWQYASABKAlCI7pIIHIeMhxecHJuX1swLTlhLWhqa21ucC10di16XXsyNn0kIksKG1JlYWN0aXZhdGVQcmluY2lwYWxSZXNwb25zZRIsCglwcmluY2lwYWwYASABKAsyGS5zaWduZXQuYXV0aC52MS5QcmluY2lwYWwiqAEKFExvY2tQcmluY2lwYWxSZXF1ZXN0EjkKDHByaW5jaXBhbF9pZBgBIAEoCUIjukggch4yHF5wcm5fWzAtOWEtaGprbW5wLXR2LXpdezI2fSQSOwoPbG9ja19leHBpcmVzX2F0GAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEIGukgDyAEBEhgKBnJlYXNvbhgDIAEoCUIIukgFcgMY9AMiRQoVTG9ja1ByaW5jaXBhbFJlc3BvbnNlEiwKCXByaW5jaXBhbBgBIAEoCzIZLnNpZ25ldC5hdXRoLnYxLlByaW5jaXBhbCJTChZVbmxvY2tQcmluY2lwYWxSZXF1ZXN0EjkKDHByaW5jaXBhbF9pZBgBIAEoCUIjukggch4yHF5wcm5fWzAtOWEtaGprbW5wLXR2LXpdezI2fSQiRwoXVW5sb2NrUHJpbmNpcGFsUmVzcG9uc2USLAoJcHJpbmNpcGFsGAEgASgLMhkuc2lnbmV0LmF1dGgudjEuUHJpbmNpcGFsIl8KG0Jsb2NrUHJvdmlkZXJBY2NvdW50UmVxdWVzdBJAChNwcm92aWRlcl9hY2NvdW50X2lkGAEgASgJQiO6SCByHjIcXnBhY19bMC05YS1oamttbnAtdHYtel17MjZ9JCJZChxCbG9ja1Byb3ZpZGVyQWNjb3VudFJlc3BvbnNlEjkKEHByb3ZpZGVyX2FjY291bnQYASABKAsyHy5zaWduZXQuYXV0aC52MS5Qcm92aWRlckFjY291bnQiYQodVW5ibG9ja1Byb3ZpZGVyQWNjb3VudFJlcXVlc3QSQAoTcHJvdmlkZXJfYWNjb3VudF9pZBgBIAEoCUIjukggch4yHF5wYWNfWzAtOWEtaGprbW5wLXR2LXpdezI2fSQiWwoeVW5ibG9ja1Byb3ZpZGVyQWNjb3VudFJlc3BvbnNlEjkKEHByb3ZpZGVyX2FjY291bnQYASABKAsyHy5zaWduZXQuYXV0aC52MS5Qcm92aWRlckFjY291bnRCUwoSZGV2LnNpZ25ldC5hdXRoLnYxQg9QcmluY2lwYWxzUHJvdG9QAVoqc2lnbmV0LmRldi9wcm90by9nZW4vc2lnbmV0L2F1dGgvdjE7YXV0aHYxYgZwcm90bzM", [file_buf_validate_validate, file_google_protobuf_timestamp, file_signet_auth_v1_records]);
+  fileDesc("Ch9zaWduZXQvYXV0aC92MS9wcmluY2lwYWxzLnByb3RvEg5zaWduZXQuYXV0aC52MSJQChNHZXRQcmluY2lwYWxSZXF1ZXN0EjkKDHByaW5jaXBhbF9pZBgBIAEoCUIjukggch4yHF5wcm5fWzAtOWEtaGprbW5wLXR2LXpdezI2fSQi5wEKFEdldFByaW5jaXBhbFJlc3BvbnNlEiwKCXByaW5jaXBhbBgBIAEoCzIZLnNpZ25ldC5hdXRoLnYxLlByaW5jaXBhbBIqCghpZGVudGl0eRgCIAEoCzIYLnNpZ25ldC5hdXRoLnYxLklkZW50aXR5EjoKEXByb3ZpZGVyX2FjY291bnRzGAMgAygLMh8uc2lnbmV0LmF1dGgudjEuUHJvdmlkZXJBY2NvdW50EjkKC2NyZWRlbnRpYWxzGAQgASgLMiQuc2lnbmV0LmF1dGgudjEuUHJpbmNpcGFsQ3JlZGVudGlhbHMi9AEKFFByaW5jaXBhbENyZWRlbnRpYWxzEhAKCHNlc3Npb25zGAEgASgNEmkKHHNlc3Npb25zX2J5X3Byb3ZpZGVyX2FjY291bnQYAiADKAsyQy5zaWduZXQuYXV0aC52MS5QcmluY2lwYWxDcmVkZW50aWFscy5TZXNzaW9uc0J5UHJvdmlkZXJBY2NvdW50RW50cnkSDAoEcGF0cxgDIAEoDRIPCgdzZWNyZXRzGAQgASgNGkAKHlNlc3Npb25zQnlQcm92aWRlckFjY291bnRFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKA06AjgBIlQKF1N1c3BlbmRQcmluY2lwYWxSZXF1ZXN0EjkKDHByaW5jaXBhbF9pZBgBIAEoCUIjukggch4yHF5wcm5fWzAtOWEtaGprbW5wLXR2LXpdezI2fSQiSAoYU3VzcGVuZFByaW5jaXBhbFJlc3BvbnNlEiwKCXByaW5jaXBhbBgBIAEoCzIZLnNpZ25ldC5hdXRoLnYxLlByaW5jaXBhbCJTChZSZXN1bWVQcmluY2lwYWxSZXF1ZXN0EjkKDHByaW5jaXBhbF9pZBgBIAEoCUIjukggch4yHF5wcm5fWzAtOWEtaGprbW5wLXR2LXpdezI2fSQiRwoXUmVzdW1lUHJpbmNpcGFsUmVzcG9uc2USLAoJcHJpbmNpcGFsGAEgASgLMhkuc2lnbmV0LmF1dGgudjEuUHJpbmNpcGFsIlcKGkRlYWN0aXZhdGVQcmluY2lwYWxSZXF1ZXN0EjkKDHByaW5jaXBhbF9pZBgBIAEoCUIjukggch4yHF5wcm5fWzAtOWEtaGprbW5wLXR2LXpdezI2fSQiSwobRGVhY3RpdmF0ZVByaW5jaXBhbFJlc3BvbnNlEiwKCXByaW5jaXBhbBgBIAEoCzIZLnNpZ25ldC5hdXRoLnYxLlByaW5jaXBhbCJXChpSZWFjdGl2YXRlUHJpbmNpcGFsUmVxdWVzdBI5CgxwcmluY2lwYWxfaWQYASABKAlCI7pIIHIeMhxecHJuX1swLTlhLWhqa21ucC10di16XXsyNn0kIksKG1JlYWN0aXZhdGVQcmluY2lwYWxSZXNwb25zZRIsCglwcmluY2lwYWwYASABKAsyGS5zaWduZXQuYXV0aC52MS5QcmluY2lwYWwiqAEKFExvY2tQcmluY2lwYWxSZXF1ZXN0EjkKDHByaW5jaXBhbF9pZBgBIAEoCUIjukggch4yHF5wcm5fWzAtOWEtaGprbW5wLXR2LXpdezI2fSQSOwoPbG9ja19leHBpcmVzX2F0GAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEIGukgDyAEBEhgKBnJlYXNvbhgDIAEoCUIIukgFcgMY9AMiRQoVTG9ja1ByaW5jaXBhbFJlc3BvbnNlEiwKCXByaW5jaXBhbBgBIAEoCzIZLnNpZ25ldC5hdXRoLnYxLlByaW5jaXBhbCJTChZVbmxvY2tQcmluY2lwYWxSZXF1ZXN0EjkKDHByaW5jaXBhbF9pZBgBIAEoCUIjukggch4yHF5wcm5fWzAtOWEtaGprbW5wLXR2LXpdezI2fSQiRwoXVW5sb2NrUHJpbmNpcGFsUmVzcG9uc2USLAoJcHJpbmNpcGFsGAEgASgLMhkuc2lnbmV0LmF1dGgudjEuUHJpbmNpcGFsIl8KG0Jsb2NrUHJvdmlkZXJBY2NvdW50UmVxdWVzdBJAChNwcm92aWRlcl9hY2NvdW50X2lkGAEgASgJQiO6SCByHjIcXnBhY19bMC05YS1oamttbnAtdHYtel17MjZ9JCJZChxCbG9ja1Byb3ZpZGVyQWNjb3VudFJlc3BvbnNlEjkKEHByb3ZpZGVyX2FjY291bnQYASABKAsyHy5zaWduZXQuYXV0aC52MS5Qcm92aWRlckFjY291bnQiYQodVW5ibG9ja1Byb3ZpZGVyQWNjb3VudFJlcXVlc3QSQAoTcHJvdmlkZXJfYWNjb3VudF9pZBgBIAEoCUIjukggch4yHF5wYWNfWzAtOWEtaGprbW5wLXR2LXpdezI2fSQiWwoeVW5ibG9ja1Byb3ZpZGVyQWNjb3VudFJlc3BvbnNlEjkKEHByb3ZpZGVyX2FjY291bnQYASABKAsyHy5zaWduZXQuYXV0aC52MS5Qcm92aWRlckFjY291bnRCUwoSZGV2LnNpZ25ldC5hdXRoLnYxQg9QcmluY2lwYWxzUHJvdG9QAVoqc2lnbmV0LmRldi9wcm90by9nZW4vc2lnbmV0L2F1dGgvdjE7YXV0aHYxYgZwcm90bzM", [file_buf_validate_validate, file_google_protobuf_timestamp, file_signet_auth_v1_records]);
 
 /**
  * Request of GetPrincipal.
@@ -64,6 +64,13 @@ export type GetPrincipalResponse = Message<"signet.auth.v1.GetPrincipalResponse"
    * @generated from field: repeated signet.auth.v1.ProviderAccount provider_accounts = 3;
    */
   providerAccounts: ProviderAccount[];
+
+  /**
+   * The credentials that end with the principal.
+   *
+   * @generated from field: signet.auth.v1.PrincipalCredentials credentials = 4;
+   */
+  credentials?: PrincipalCredentials | undefined;
 };
 
 /**
@@ -72,6 +79,48 @@ export type GetPrincipalResponse = Message<"signet.auth.v1.GetPrincipalResponse"
  */
 export const GetPrincipalResponseSchema: GenMessage<GetPrincipalResponse> = /*@__PURE__*/
   messageDesc(file_signet_auth_v1_principals, 1);
+
+/**
+ * Numbers of a principal's credentials that are in force, in all apps. A number above 1,000 is returned as 1,000.
+ *
+ * @generated from message signet.auth.v1.PrincipalCredentials
+ */
+export type PrincipalCredentials = Message<"signet.auth.v1.PrincipalCredentials"> & {
+  /**
+   * Active sessions.
+   *
+   * @generated from field: uint32 sessions = 1;
+   */
+  sessions: number;
+
+  /**
+   * Active sessions by the id of the provider account that signed them in.
+   *
+   * @generated from field: map<string, uint32> sessions_by_provider_account = 2;
+   */
+  sessionsByProviderAccount: { [key: string]: number };
+
+  /**
+   * Personal access tokens.
+   *
+   * @generated from field: uint32 pats = 3;
+   */
+  pats: number;
+
+  /**
+   * Secrets and keys of a service.
+   *
+   * @generated from field: uint32 secrets = 4;
+   */
+  secrets: number;
+};
+
+/**
+ * Describes the message signet.auth.v1.PrincipalCredentials.
+ * Use `create(PrincipalCredentialsSchema)` to create a new message.
+ */
+export const PrincipalCredentialsSchema: GenMessage<PrincipalCredentials> = /*@__PURE__*/
+  messageDesc(file_signet_auth_v1_principals, 2);
 
 /**
  * Request of SuspendPrincipal.
@@ -92,7 +141,7 @@ export type SuspendPrincipalRequest = Message<"signet.auth.v1.SuspendPrincipalRe
  * Use `create(SuspendPrincipalRequestSchema)` to create a new message.
  */
 export const SuspendPrincipalRequestSchema: GenMessage<SuspendPrincipalRequest> = /*@__PURE__*/
-  messageDesc(file_signet_auth_v1_principals, 2);
+  messageDesc(file_signet_auth_v1_principals, 3);
 
 /**
  * The principal after the change.
@@ -113,7 +162,7 @@ export type SuspendPrincipalResponse = Message<"signet.auth.v1.SuspendPrincipalR
  * Use `create(SuspendPrincipalResponseSchema)` to create a new message.
  */
 export const SuspendPrincipalResponseSchema: GenMessage<SuspendPrincipalResponse> = /*@__PURE__*/
-  messageDesc(file_signet_auth_v1_principals, 3);
+  messageDesc(file_signet_auth_v1_principals, 4);
 
 /**
  * Request of ResumePrincipal.
@@ -134,7 +183,7 @@ export type ResumePrincipalRequest = Message<"signet.auth.v1.ResumePrincipalRequ
  * Use `create(ResumePrincipalRequestSchema)` to create a new message.
  */
 export const ResumePrincipalRequestSchema: GenMessage<ResumePrincipalRequest> = /*@__PURE__*/
-  messageDesc(file_signet_auth_v1_principals, 4);
+  messageDesc(file_signet_auth_v1_principals, 5);
 
 /**
  * The principal after the change.
@@ -155,7 +204,7 @@ export type ResumePrincipalResponse = Message<"signet.auth.v1.ResumePrincipalRes
  * Use `create(ResumePrincipalResponseSchema)` to create a new message.
  */
 export const ResumePrincipalResponseSchema: GenMessage<ResumePrincipalResponse> = /*@__PURE__*/
-  messageDesc(file_signet_auth_v1_principals, 5);
+  messageDesc(file_signet_auth_v1_principals, 6);
 
 /**
  * Request of DeactivatePrincipal.
@@ -176,7 +225,7 @@ export type DeactivatePrincipalRequest = Message<"signet.auth.v1.DeactivatePrinc
  * Use `create(DeactivatePrincipalRequestSchema)` to create a new message.
  */
 export const DeactivatePrincipalRequestSchema: GenMessage<DeactivatePrincipalRequest> = /*@__PURE__*/
-  messageDesc(file_signet_auth_v1_principals, 6);
+  messageDesc(file_signet_auth_v1_principals, 7);
 
 /**
  * The principal after the change.
@@ -197,7 +246,7 @@ export type DeactivatePrincipalResponse = Message<"signet.auth.v1.DeactivatePrin
  * Use `create(DeactivatePrincipalResponseSchema)` to create a new message.
  */
 export const DeactivatePrincipalResponseSchema: GenMessage<DeactivatePrincipalResponse> = /*@__PURE__*/
-  messageDesc(file_signet_auth_v1_principals, 7);
+  messageDesc(file_signet_auth_v1_principals, 8);
 
 /**
  * Request of ReactivatePrincipal.
@@ -218,7 +267,7 @@ export type ReactivatePrincipalRequest = Message<"signet.auth.v1.ReactivatePrinc
  * Use `create(ReactivatePrincipalRequestSchema)` to create a new message.
  */
 export const ReactivatePrincipalRequestSchema: GenMessage<ReactivatePrincipalRequest> = /*@__PURE__*/
-  messageDesc(file_signet_auth_v1_principals, 8);
+  messageDesc(file_signet_auth_v1_principals, 9);
 
 /**
  * The principal after the change.
@@ -239,7 +288,7 @@ export type ReactivatePrincipalResponse = Message<"signet.auth.v1.ReactivatePrin
  * Use `create(ReactivatePrincipalResponseSchema)` to create a new message.
  */
 export const ReactivatePrincipalResponseSchema: GenMessage<ReactivatePrincipalResponse> = /*@__PURE__*/
-  messageDesc(file_signet_auth_v1_principals, 9);
+  messageDesc(file_signet_auth_v1_principals, 10);
 
 /**
  * Request of LockPrincipal.
@@ -274,7 +323,7 @@ export type LockPrincipalRequest = Message<"signet.auth.v1.LockPrincipalRequest"
  * Use `create(LockPrincipalRequestSchema)` to create a new message.
  */
 export const LockPrincipalRequestSchema: GenMessage<LockPrincipalRequest> = /*@__PURE__*/
-  messageDesc(file_signet_auth_v1_principals, 10);
+  messageDesc(file_signet_auth_v1_principals, 11);
 
 /**
  * The principal after the change.
@@ -295,7 +344,7 @@ export type LockPrincipalResponse = Message<"signet.auth.v1.LockPrincipalRespons
  * Use `create(LockPrincipalResponseSchema)` to create a new message.
  */
 export const LockPrincipalResponseSchema: GenMessage<LockPrincipalResponse> = /*@__PURE__*/
-  messageDesc(file_signet_auth_v1_principals, 11);
+  messageDesc(file_signet_auth_v1_principals, 12);
 
 /**
  * Request of UnlockPrincipal.
@@ -316,7 +365,7 @@ export type UnlockPrincipalRequest = Message<"signet.auth.v1.UnlockPrincipalRequ
  * Use `create(UnlockPrincipalRequestSchema)` to create a new message.
  */
 export const UnlockPrincipalRequestSchema: GenMessage<UnlockPrincipalRequest> = /*@__PURE__*/
-  messageDesc(file_signet_auth_v1_principals, 12);
+  messageDesc(file_signet_auth_v1_principals, 13);
 
 /**
  * The principal after the change.
@@ -337,7 +386,7 @@ export type UnlockPrincipalResponse = Message<"signet.auth.v1.UnlockPrincipalRes
  * Use `create(UnlockPrincipalResponseSchema)` to create a new message.
  */
 export const UnlockPrincipalResponseSchema: GenMessage<UnlockPrincipalResponse> = /*@__PURE__*/
-  messageDesc(file_signet_auth_v1_principals, 13);
+  messageDesc(file_signet_auth_v1_principals, 14);
 
 /**
  * Request of BlockProviderAccount.
@@ -358,7 +407,7 @@ export type BlockProviderAccountRequest = Message<"signet.auth.v1.BlockProviderA
  * Use `create(BlockProviderAccountRequestSchema)` to create a new message.
  */
 export const BlockProviderAccountRequestSchema: GenMessage<BlockProviderAccountRequest> = /*@__PURE__*/
-  messageDesc(file_signet_auth_v1_principals, 14);
+  messageDesc(file_signet_auth_v1_principals, 15);
 
 /**
  * The account after the change.
@@ -379,7 +428,7 @@ export type BlockProviderAccountResponse = Message<"signet.auth.v1.BlockProvider
  * Use `create(BlockProviderAccountResponseSchema)` to create a new message.
  */
 export const BlockProviderAccountResponseSchema: GenMessage<BlockProviderAccountResponse> = /*@__PURE__*/
-  messageDesc(file_signet_auth_v1_principals, 15);
+  messageDesc(file_signet_auth_v1_principals, 16);
 
 /**
  * Request of UnblockProviderAccount.
@@ -400,7 +449,7 @@ export type UnblockProviderAccountRequest = Message<"signet.auth.v1.UnblockProvi
  * Use `create(UnblockProviderAccountRequestSchema)` to create a new message.
  */
 export const UnblockProviderAccountRequestSchema: GenMessage<UnblockProviderAccountRequest> = /*@__PURE__*/
-  messageDesc(file_signet_auth_v1_principals, 16);
+  messageDesc(file_signet_auth_v1_principals, 17);
 
 /**
  * The account after the change.
@@ -421,5 +470,5 @@ export type UnblockProviderAccountResponse = Message<"signet.auth.v1.UnblockProv
  * Use `create(UnblockProviderAccountResponseSchema)` to create a new message.
  */
 export const UnblockProviderAccountResponseSchema: GenMessage<UnblockProviderAccountResponse> = /*@__PURE__*/
-  messageDesc(file_signet_auth_v1_principals, 17);
+  messageDesc(file_signet_auth_v1_principals, 18);
 
