@@ -7,10 +7,14 @@
 export const maxLeafElements = 32
 
 /**
- * How many entries each list of protocol versions, cipher suites and credential types of a leaf may have. An engine
- * lists all that it supports: seven suites of RFC 9420, and a reserved value (GREASE).
+ * How many entries a leaf's lists of protocol versions, cipher suites and credential types may have. An engine lists all
+ * that it supports: MLS 1.0, seven suites of RFC 9420, two credential types, and a reserved value (GREASE) among suites
+ * and credential types. The clients' decoder reads no other version.
  */
-export const maxLeafKinds = 8
+export const maxLeafKinds = { versions: 1, cipherSuites: 8, credentials: 3 }
 
-/** How many extensions one list may have: of a leaf, a key package, a group context or a GroupInfo. V1 uses two. */
+/** How many extensions a leaf or a key package may have, each. V1 uses none; a key package for the last resort has one. */
+export const maxLeafExtensions = 2
+
+/** How many extensions a group context or a GroupInfo may have. V1 uses two. */
 export const maxListExtensions = 8

@@ -21,9 +21,9 @@ export function isDefaultExtension(type: number): boolean {
 }
 
 /** Reads a list of extensions; a repeated type is refused (RFC 9420 section 13.4). */
-export function readExtensions(reader: Reader, what: string): Extension[] {
+export function readExtensions(reader: Reader, what: string, limit: number): Extension[] {
   const seen = new Set<number>()
-  return list(reader, what, maxInside.extensions, (inside) => {
+  return list(reader, what, limit, (inside) => {
     const start = inside.at
     const type = uint16(inside, what)
     if (seen.has(type)) refuse(inside, "MLS_MALFORMED", `${what}: a type twice`, start)
@@ -35,7 +35,7 @@ export function readExtensions(reader: Reader, what: string): Extension[] {
 /** Reads a list of extensions that allows only the types that V1 uses at this position. */
 export function readKnownExtensions(reader: Reader, what: string, known: readonly number[]): Extension[] {
   const start = reader.at
-  const extensions = readExtensions(reader, what)
+  const extensions = readExtensions(reader, what, maxInside.extensions)
   const strange = extensions.some(({ type }) => !known.includes(type))
   if (strange) refuse(reader, "MLS_UNSUPPORTED", `${what}: a type that is not used here`, start)
   return extensions

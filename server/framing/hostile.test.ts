@@ -59,24 +59,11 @@ const signature = vectorBytes(new Uint8Array(64))
 const basic = (size: number) => concat(bytesOf(0, 1), vectorBytes(new Uint8Array(size)))
 const suiteOne = bytesOf(0, 1)
 
-/** A leaf with the maximum number of list elements: 3 versions, 24 other capabilities and 5 extensions. */
+/** A leaf with the maximum number of list elements: 1 version, 8 suites, 3 credential types, 2 extensions and 18 others. */
 function wideLeaf(source: Uint8Array, credential = 200): Uint8Array {
-  const many = vectorBytes(repeated(suiteOne, 6))
-  const extension = (n: number) => bytesOf(0, n, 0)
-  const extensions = vectorBytes(...Array.from({ length: 5 }, (_, i) => extension(i + 1)))
-  return concat(
-    key,
-    key,
-    basic(credential),
-    vectorBytes(repeated(suiteOne, 3)),
-    many,
-    many,
-    many,
-    many,
-    source,
-    extensions,
-    signature,
-  )
+  const many = (count: number) => vectorBytes(repeated(suiteOne, count))
+  const extensions = vectorBytes(bytesOf(0, 1, 0), bytesOf(0, 2, 0))
+  return concat(key, key, basic(credential), many(1), many(8), many(9), many(9), many(3), source, extensions, signature)
 }
 
 const lifetime = concat(bytesOf(1), new Uint8Array(16))

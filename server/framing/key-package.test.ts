@@ -80,6 +80,26 @@ test.each<[string, (keyPackage: KeyPackage) => object, string]>([
     can((c) => ({ ciphersuites: new Array(9).fill(c.ciphersuites[0]) })),
     "MLS_TOO_LARGE capabilities.cipher_suites",
   ],
+  [
+    "with two protocol versions",
+    can((c) => ({ versions: new Array(2).fill(c.versions[0]) })),
+    "MLS_TOO_LARGE capabilities.versions",
+  ],
+  [
+    "with four credential types",
+    can((c) => ({ credentials: new Array(4).fill(c.credentials[0]) })),
+    "MLS_TOO_LARGE capabilities.credentials",
+  ],
+  [
+    "with three extensions",
+    (kp) => ({ ...kp, extensions: [extension(5), extension(7), extension(8)] }),
+    "MLS_TOO_LARGE key_package.extensions",
+  ],
+  [
+    "with three leaf extensions",
+    leaf({ extensions: [extension(1), extension(3), extension(5)] }),
+    "MLS_TOO_LARGE leaf_node.extensions",
+  ],
   ["that can do as much as anybody may", can(() => ({ proposals: new Array(32 - own).fill(grease) })), "read"],
   [
     "whose lists are too long together",

@@ -48,7 +48,7 @@ export function readKeyPackage(reader: Reader): KeyPackage {
   const { source } = leafNode
   if (source.kind !== "key_package") return refuse(reader, "MLS_MALFORMED", "leaf_node_source of a key package", leafAt)
   if (equalBytes(initKey, leafNode.encryptionKey)) refuse(reader, "MLS_MALFORMED", "init_key: also the leaf's", start)
-  const extensions = readExtensions(reader, "key_package.extensions")
+  const extensions = readExtensions(reader, "key_package.extensions", maxInside.leafExtensions)
   if (leafElements(leafNode) + extensions.length > maxInside.leafElements) {
     refuse(reader, "MLS_TOO_LARGE", "key_package: capabilities and extensions", start)
   }

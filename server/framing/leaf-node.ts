@@ -56,7 +56,7 @@ export function readLeafNode(reader: Reader): LeafNode {
   const capabilities = readCapabilities(reader)
   const source = readSource(reader)
   const extensionsAt = reader.at
-  const extensions = readExtensions(reader, "leaf_node.extensions")
+  const extensions = readExtensions(reader, "leaf_node.extensions", maxInside.leafExtensions)
   if (leafElements({ capabilities, extensions }) > maxInside.leafElements) {
     refuse(reader, "MLS_TOO_LARGE", "leaf_node: capabilities and extensions", start)
   }
@@ -85,11 +85,11 @@ function readIdentity(reader: Reader): Uint8Array {
 
 function readCapabilities(reader: Reader): Capabilities {
   const start = reader.at
-  const versions = uint16s(reader, "capabilities.versions", maxInside.leafKinds)
-  const cipherSuites = uint16s(reader, "capabilities.cipher_suites", maxInside.leafKinds)
+  const versions = uint16s(reader, "capabilities.versions", maxInside.leafKinds.versions)
+  const cipherSuites = uint16s(reader, "capabilities.cipher_suites", maxInside.leafKinds.cipherSuites)
   const extensions = uint16s(reader, "capabilities.extensions", maxInside.leafElements)
   const proposals = uint16s(reader, "capabilities.proposals", maxInside.leafElements)
-  const credentials = uint16s(reader, "capabilities.credentials", maxInside.leafKinds)
+  const credentials = uint16s(reader, "capabilities.credentials", maxInside.leafKinds.credentials)
   // MLS allows further versions, but the clients' engine cannot read them.
   const only = versions.length > 0 && versions.every((version) => version === mls10)
   if (!only) refuse(reader, "MLS_UNSUPPORTED", "capabilities.versions", start)

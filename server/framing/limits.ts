@@ -1,4 +1,4 @@
-import { maxLeafElements, maxLeafKinds, maxListExtensions } from "@signet/canonical/leaf-elements"
+import { maxLeafElements, maxLeafExtensions, maxLeafKinds, maxListExtensions } from "@signet/canonical/leaf-elements"
 
 /** Maximum size of each kind in bytes, checked before parsing. Callers can pass their own limits. */
 export const maxBytes = {
@@ -31,8 +31,10 @@ export const maxInside = {
   pathSecrets: 2048,
   /** Capabilities and extensions of one leaf, with the extensions of its key package. */
   leafElements: maxLeafElements,
-  /** Versions, cipher suites and credential types of one leaf, each. */
+  /** Versions, cipher suites and credential types of one leaf. */
   leafKinds: maxLeafKinds,
-  /** Extensions of each list. */
+  /** Extensions of a leaf or a key package, each. */
+  leafExtensions: maxLeafExtensions,
+  /** Extensions of a group context or a GroupInfo. */
   extensions: maxListExtensions,
 }

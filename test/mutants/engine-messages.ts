@@ -24,7 +24,7 @@ export const engineMessagesMutants: readonly Mutant[] = [
   {
     fault: "the service accepts more cipher suites of a device than the clients decode",
     file: "server/framing/leaf-node.ts",
-    from: '"capabilities.cipher_suites", maxInside.leafKinds',
+    from: '"capabilities.cipher_suites", maxInside.leafKinds.cipherSuites',
     to: '"capabilities.cipher_suites", maxInside.leafElements',
     test: "server/framing/key-package.test.ts",
     name: "a key package with nine cipher suites",

@@ -44,8 +44,10 @@ test.each([
   ["added devices with the most elements", "joiners", 256],
   ["extensions in a proposal", "changed extensions", 8],
   ["extensions of a group", "extensions of a group", 8],
-  ["extensions of a leaf", "extensions of a leaf", 8],
+  ["extensions of a leaf", "extensions of a leaf", 2],
+  ["extensions of a key package", "extensions of a key package", 2],
   ["cipher suites of a leaf", "cipher suites of a joiner", 8],
+  ["credential types of a leaf", "credential types of a joiner", 3],
   // Its other four lists have an entry each. The exact limit is 32 in all, and is checked after decoding.
   ["elements of a leaf", "abilities of a joiner", 40 - 4],
 ])("as many %s as the service accepts are decoded, and one more is refused", (_, name, limit) => {

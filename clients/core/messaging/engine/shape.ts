@@ -1,6 +1,6 @@
 // Counts the list elements of MLS structures before decoding. Decoding costs microseconds per element, and an element
 // can be as short as two bytes. An honest message has fewer: each limit is the service's, or larger.
-import { maxLeafElements, maxLeafKinds, maxListExtensions } from "@signet/canonical/leaf-elements"
+import { maxLeafElements, maxLeafExtensions, maxLeafKinds, maxListExtensions } from "@signet/canonical/leaf-elements"
 import { maxLeaves } from "./kit.ts"
 import { demand } from "./refusal.ts"
 
@@ -30,19 +30,21 @@ const optional = (shape: Shape): Shape => ({ selector: 1, cases: { 0: 0, 1: shap
 // The structures of RFC 9420, up to their last list. Sections 5.3 and 7.2.
 const extensions: Shape = { list: [2, "opaque"], most: maxListExtensions }
 const types: Shape = { list: 2 }
-// For each entry ts-mls makes a table of all that it knows, in up to 4 microseconds.
-const kinds: Shape = { list: 2, most: maxLeafKinds }
+// For each entry ts-mls makes a table of all that it knows, in up to 10 microseconds.
+const kinds = (most: number): Shape => ({ list: 2, most })
 const credential: Shape = { selector: 2, cases: { 1: "opaque", 2: { list: "opaque" } } }
 const source: Shape = { selector: 1, cases: { 1: 16, 2: 0, 3: "opaque" } }
-const capabilities = [kinds, kinds, types, types, kinds]
-const leafFields = ["opaque", "opaque", credential, capabilities, source, extensions, "opaque"] as const
+const { versions, cipherSuites, credentials } = maxLeafKinds
+const capabilities = [kinds(versions), kinds(cipherSuites), types, types, kinds(credentials)]
+const leafExtensions: Shape = { list: [2, "opaque"], most: maxLeafExtensions }
+const leafFields = ["opaque", "opaque", credential, capabilities, source, leafExtensions, "opaque"] as const
 /** A few more than a leaf may have: `checkLeaf` and `checkKeyPackage` refuse those, and say why. */
-const maxCounted = maxLeafElements + maxLeafKinds
+const maxCounted = maxLeafElements + 8
 /** A leaf without lists is decoded in the time of a hundred unmerged leaves. */
 const leafCounts = 100
 const leafNode: Shape = { part: leafFields, most: maxCounted, counts: leafCounts }
 /** Section 10. */
-const keyPackage: Shape = { part: [4, "opaque", leafFields, extensions, "opaque"], most: maxCounted, counts: 0 }
+const keyPackage: Shape = { part: [4, "opaque", leafFields, leafExtensions, "opaque"], most: maxCounted, counts: 0 }
 /** Section 12.4.3. */
 const groupContext: Shape = [4, "opaque", 8, "opaque", "opaque", extensions]
 const groupInfo: Shape = [groupContext, extensions]

@@ -1,15 +1,30 @@
 import { concat } from "../crypto/bytes.ts"
 import { maxLeaves } from "./kit.ts"
+import { decodeLeaf } from "./leaf-bytes.ts"
 import { demand } from "./refusal.ts"
 import { decodeStrictly, maxBytes } from "./strict.ts"
 import { encodedLeaf, type Tree } from "./tree.ts"
-import { decodeNode, decodeOptional, decodeVarLenType, encode, encodeNode, lengthEncoder, type Node } from "./ts-mls.ts"
+import {
+  type Decoder,
+  decodeNode,
+  decodeOptional,
+  decodeVarLenType,
+  encode,
+  encodeNode,
+  lengthEncoder,
+  type Node,
+} from "./ts-mls.ts"
 
 const absent = Uint8Array.of(0)
 const present = Uint8Array.of(1)
 const leafType = Uint8Array.of(1)
 const encodeLength = encode(lengthEncoder)
-const decodeNodes = decodeVarLenType(decodeOptional(decodeNode))
+const decodeTreeNode: Decoder<Node> = (bytes, offset) => {
+  if (bytes[offset] !== leafType[0]) return decodeNode(bytes, offset)
+  const decoded = decodeLeaf(bytes, offset + 1)
+  return decoded && [{ nodeType: "leaf", leaf: decoded[0] }, decoded[1] + 1]
+}
+const decodeNodes = decodeVarLenType(decodeOptional(decodeTreeNode))
 
 /**
  * Encodes the ratchet_tree extension (RFC 9420 section 12.4.3.3) iteratively, because large trees overflow a recursion.

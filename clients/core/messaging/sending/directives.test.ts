@@ -9,7 +9,7 @@ import { longestAskedMs } from "../conversation/backoff.ts"
 import { idOf } from "../ids.ts"
 import { timelineOp } from "../state/timeline.ts"
 import { refusedAs, scripted } from "../testing/scripted.ts"
-import { carryOutDirectives } from "./directives.ts"
+import { carryOutDirectives, carryOutIfActive } from "./directives.ts"
 
 type Given = MessageInitShape<typeof DirectiveSchema>
 const [alice, bob] = [world.alice, world.bob].map((user) => idOf("prn", user))
@@ -61,6 +61,23 @@ test("a device waits for the shortest lease of others, and for at most half a mi
   expect((await carriedOut(three, () => leasedFor(3_600n), 2)).waits).toEqual([longestAskedMs])
   expect((await carriedOut(three, seconds, 1)).waits).toEqual([])
   expect((await carriedOut(three, gone, 2)).waits).toEqual([])
+})
+
+test("after a failed call a device returns to the directives, without a second hint", async () => {
+  let calls = 0
+  const { conversation, write, waits } = await scripted({
+    service: {
+      listDirectives: () => ({ directives: [removal("one", bob, other)] }),
+      leaseDirective() {
+        calls++
+        throw calls === 1 ? new ConnectError("no connection to the database", Code.Internal) : gone()
+      },
+    },
+  })
+  await write()
+  await expect(carryOutIfActive(conversation)).rejects.toThrow("no connection")
+  await expect.poll(() => calls).toBe(2)
+  expect(waits).toHaveLength(1)
 })
 
 /** The message of the refusal with which a directive to add Bob's device ends. */

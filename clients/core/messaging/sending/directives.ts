@@ -5,7 +5,7 @@ import { type Directive, DirectiveKind } from "@signet/proto/messaging/v1/record
 import { failureOf, isFailure } from "../../errors.ts"
 import { rosterOf } from "../checks/roster.ts"
 import type { Context, Conversation } from "../context.ts"
-import { longestAskedMs, pause } from "../conversation/backoff.ts"
+import { longestAskedMs, pause, retryDelayMs } from "../conversation/backoff.ts"
 import { isLeaving } from "../conversation/leaving.ts"
 import { commitsForOthers } from "../conversation/status.ts"
 import { isMessagingError, MessagingError } from "../errors.ts"
@@ -21,10 +21,13 @@ import { directiveIntent } from "./intent-rows.ts"
 import { followLeave } from "./leaving.ts"
 
 const maxRounds = 8
-/** A lease of another device is waited for so often. An honest service grants one for each phase of a directive. */
+/**
+ * How often a device tries, if another one holds the lease or a call fails. An honest service grants one lease of others
+ * for each phase of a directive.
+ */
 const maxReturns = 3
 
-/** Conversations whose directives are looked at again when a lease ends. */
+/** Conversations whose directives are looked at again when a lease ends, or after a failure. */
 const returning = new WeakSet<ConversationState>()
 
 /**
@@ -77,11 +80,21 @@ function returnAfter(conversation: Conversation, ms: number, returns: number): v
   })
 }
 
-/** Carries out directives in a turn of its own, if this device can commit. */
-export async function carryOutIfActive(conversation: Conversation, returns?: number): Promise<void> {
+/**
+ * Carries out directives in a turn of its own, if this device can commit. After a failure the device returns: it may be the
+ * only member online, and the service sends no second hint.
+ */
+export async function carryOutIfActive(conversation: Conversation, returns = maxReturns): Promise<void> {
   const { record } = await conversation.stored()
   const isAble = record?.status === Status.ACTIVE || commitsForOthers(record)
-  if (isAble) await conversation.inTurn(() => carryOutDirectives(conversation, returns))
+  if (!isAble) return
+  try {
+    await conversation.inTurn(() => carryOutDirectives(conversation, returns))
+  } catch (error) {
+    const isOver = isMessagingError(error, "CLOSED", "DEVICE_ENDED")
+    if (!isOver) returnAfter(conversation, retryDelayMs(conversation.random, 1), returns - 1)
+    throw error
+  }
 }
 
 function isAboutUs({ owner, device }: Context, { userId, deviceId }: Directive): boolean {

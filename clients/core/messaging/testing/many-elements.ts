@@ -1,4 +1,5 @@
 // Structures of RFC 9420 with many list elements. They are well-formed, and no honest member sends them.
+import { maxLeafElements, maxLeafExtensions, maxLeafKinds } from "@signet/canonical/leaf-elements"
 
 interface ManyElements {
   readonly wireformat: "mls_public_message" | "mls_welcome" | "mls_group_info"
@@ -10,7 +11,7 @@ export const join = (...parts: readonly (readonly number[] | Uint8Array)[]) =>
   Uint8Array.from(Buffer.concat(parts.map((part) => Buffer.from(part))))
 const repeat = (bytes: readonly number[], count: number) =>
   Uint8Array.from(Buffer.alloc(bytes.length * count, Buffer.from(bytes)))
-function vector(bytes: Uint8Array | readonly number[]): Uint8Array {
+export function vector(bytes: Uint8Array | readonly number[]): Uint8Array {
   const size = bytes.length
   const prefix =
     size < 64
@@ -23,28 +24,31 @@ function vector(bytes: Uint8Array | readonly number[]): Uint8Array {
 const key = vector(repeat([7], 32))
 const types = vector([0, 1])
 
-const leafNode = ({ suites = types, protocols = types, extensions = vector([]) } = {}) =>
-  join(key, key, [0, 1], vector([7]), types, suites, protocols, types, types, [2], extensions, key)
-const kinds = vector(repeat([0, 1], 8))
+const leafNode = ({ suites = types, protocols = types, credentials = types, extensions = vector([]) } = {}) =>
+  join(key, key, [0, 1], vector([7]), types, suites, protocols, types, credentials, [2], extensions, key)
+const kinds = (count: number) => vector(repeat([0, 1], count))
+const { versions, cipherSuites, credentials } = maxLeafKinds
+const leafExtensions = vector(repeat([0, 1, 0], maxLeafExtensions))
 /** A leaf with the elements that take longest to decode, as many as the client decodes. */
 const costlyLeaf = join(
   key,
   key,
   [0, 1],
   vector([7]),
-  kinds,
-  kinds,
-  [0, 0],
-  kinds,
+  kinds(versions),
+  kinds(cipherSuites),
+  vector(repeat([0, 9], maxLeafElements - versions - cipherSuites - credentials - 2 * maxLeafExtensions)),
+  [0],
+  kinds(credentials),
   [1],
   repeat([0], 16),
-  vector(repeat([0, 1, 0], 8)),
+  leafExtensions,
   key,
 )
 /** A commit of such proposals, encoded. Nothing of it is signed. */
 export const commitOf = (proposals: Uint8Array, path: Uint8Array = Uint8Array.of(0)) =>
   join([0, 1, 0, 1], key, repeat([0], 8), [1, 0, 0, 0, 0], vector([]), [3], vector(proposals), path, key, key, key)
-const keyPackage = (leaf: Uint8Array) => join([0, 1, 0, 1], key, leaf, vector([]), key)
+const keyPackage = (leaf: Uint8Array, extensions = vector([])) => join([0, 1, 0, 1], key, leaf, extensions, key)
 const groupInfo = (extensions: Uint8Array) =>
   join([0, 1, 0, 4, 0, 1, 0, 1], key, repeat([0], 8), key, key, vector(extensions), vector([]), key, [0, 0, 0, 0], key)
 
@@ -62,7 +66,13 @@ export const manyElements: Readonly<Record<string, ManyElements>> = {
   "cipher suites of a joiner": inCommit((count) =>
     commitOf(join([1, 0, 1], keyPackage(leafNode({ suites: vector(repeat([0, 1], count)) })))),
   ),
-  joiners: inCommit((count) => commitOf(repeat([...join([1, 0, 1], keyPackage(costlyLeaf))], count))),
+  "credential types of a joiner": inCommit((count) =>
+    commitOf(join([1, 0, 1], keyPackage(leafNode({ credentials: vector(repeat([0, 1], count)) })))),
+  ),
+  "extensions of a key package": inCommit((count) =>
+    commitOf(join([1, 0, 1], keyPackage(leafNode(), vector(repeat([0, 9, 0], count))))),
+  ),
+  joiners: inCommit((count) => commitOf(repeat([...join([1, 0, 1], keyPackage(costlyLeaf, leafExtensions))], count))),
   "proposals with extensions": inCommit((count) =>
     commitOf(repeat([...join([1, 0, 7], vector(repeat([0, 1, 0], 8)))], count)),
   ),
