@@ -1,5 +1,7 @@
-// npm run drill -- NAME: one drill with its figures. `migration` has a size: --rows N.
+// npm run drill -- NAME: one drill with its figures. `--writes N` sets the writes of a phase, and `--rows N` the size of
+// `migration`.
 
+import { availableParallelism, getPriority, loadavg } from "node:os"
 import { parseArgs } from "node:util"
 import { jumpingClock } from "./clock.ts"
 import { failover } from "./failover.ts"
@@ -13,30 +15,40 @@ import { rotation } from "./rotation.ts"
 import { storm } from "./storm.ts"
 import { upgrade } from "./upgrade.ts"
 
-const { values, positionals } = parseArgs({ options: { rows: { type: "string" } }, allowPositionals: true })
+const { values, positionals } = parseArgs({
+  options: { rows: { type: "string" }, writes: { type: "string" } },
+  allowPositionals: true,
+})
 const rows = Number(values.rows ?? 200_000)
+/** @param usual The acknowledged writes of a phase by default. */
+const writes = (usual = 500) => Number(values.writes ?? usual)
 
 const drills: Readonly<Record<string, () => Promise<object | undefined>>> = {
-  failover: () => failover(500),
-  haproxy: () => failover(500, "haproxy"),
-  pooler: () => throughPgBouncer(500),
-  "full-tables": () => fullDisk("tables", 500),
-  "full-log": () => fullDisk("log", 500),
-  storm: () => storm(3_000, 200),
-  clock: () => jumpingClock(500),
-  dns: () => movedDatabase(500),
-  paused: () => paused(500),
-  restore: () => restoreToMoment(500),
-  rotation: () => rotation(200),
-  upgrade: () => upgrade(500),
+  failover: () => failover(writes()),
+  haproxy: () => failover(writes(), "haproxy"),
+  pooler: () => throughPgBouncer(writes()),
+  "full-tables": () => fullDisk("tables", writes()),
+  "full-log": () => fullDisk("log", writes()),
+  storm: () => storm(3_000, writes(200)),
+  clock: () => jumpingClock(writes()),
+  dns: () => movedDatabase(writes()),
+  paused: () => paused(writes()),
+  restore: () => restoreToMoment(writes()),
+  rotation: () => rotation(writes(200)),
+  upgrade: () => upgrade(writes()),
   migration: () => migration(rows, Math.min(100_000, rows / 2)),
 }
 
 const name = positionals[0] ?? ""
 const drill = Object.hasOwn(drills, name) ? drills[name] : undefined
-if (drill === undefined || !Number.isInteger(rows) || rows < 10_000) {
-  console.error(`npm run drill -- ${Object.keys(drills).join("|")} [--rows N, at least 10000]`)
+if (drill === undefined || !(rows >= 10_000 && writes() >= 1)) {
+  console.error(`npm run drill -- ${Object.keys(drills).join("|")} [--writes N] [--rows N, at least 10000]`)
   process.exitCode = 2
 } else {
-  console.dir((await drill()) ?? "PostgreSQL, another program or a right is missing", { depth: null })
+  // A figure means nothing without what else ran: load is the mean of one minute.
+  const load = () => Math.round(loadavg()[0] ?? 0)
+  const before = load()
+  const figures = await drill()
+  const machine = { cores: availableParallelism(), load: [before, load()], nice: getPriority() }
+  console.dir(figures ? { ...figures, machine } : "PostgreSQL, another program or a right is missing", { depth: null })
 }

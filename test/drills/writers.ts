@@ -2,10 +2,11 @@
 // writes a token, a session and an audit event, so the database shows which were lost or done twice.
 import { randomBytes } from "node:crypto"
 import { Code, ConnectError } from "@connectrpc/connect"
+import { createConnectTransport } from "@connectrpc/connect-node"
 import { ErrorInfoSchema } from "@signet/proto/google/rpc/error_details"
 import { sql } from "kysely"
 import type { Database } from "../../server/store/postgres/sql.ts"
-import { type Clients, clientsOver, protocols } from "../support/clients.ts"
+import { type Clients, clientsOver } from "../support/clients.ts"
 
 export interface SignedIn {
   readonly sessionId: string
@@ -41,11 +42,8 @@ export interface Writers {
   refused(): Promise<number>
 }
 
-function clientsOf(url: string): Clients {
-  const connect = protocols["Connect JSON over HTTP/1.1"]
-  if (connect === undefined) throw new Error("no transport")
-  return clientsOver(connect(url))
-}
+const clientsOf = (baseUrl: string, ca: string | undefined): Clients =>
+  clientsOver(createConnectTransport({ baseUrl, httpVersion: "1.1", ...(ca && { nodeOptions: { ca } }) }))
 
 /** Signs in at the stand-in provider of a server's development profile. Retries, because a busy machine cuts connections. */
 export async function signInAtStandIn(url: string, index: number): Promise<SignedIn> {
@@ -80,17 +78,21 @@ export async function retried<T>(call: () => Promise<T>): Promise<T> {
   }
 }
 
-/** @param signIn Default: at the server's own stand-in provider. */
+/**
+ * @param signIn Default: at the server's own stand-in provider.
+ * @param ca The certificate of a proxy in front.
+ */
 export async function startWriters(
   url: string,
   count: number,
   signIn: (index: number) => Promise<SignedIn> = (index) => signInAtStandIn(url, index),
+  ca?: string,
 ): Promise<Writers> {
   let isStopping = false
   const failures = new Map<string, number>()
   let listeners: (() => void)[] = []
   let durations: number[] = []
-  let { auth } = clientsOf(url)
+  let { auth } = clientsOf(url, ca)
   const begin = async (index: number) => {
     const { sessionId, refreshToken } = await signIn(index)
     const next = { refreshToken, retryKey: newKey() }
@@ -144,7 +146,7 @@ export async function startWriters(
       return taken
     },
     moveTo(next) {
-      auth = clientsOf(next).auth
+      auth = clientsOf(next, ca).auth
     },
     async stop() {
       isStopping = true

@@ -175,10 +175,7 @@ describe.skipIf(skipped !== "")(`a release${skipped && ` (skipped: ${skipped})`}
     const server = image.start(image.entryPoint, settings)
     try {
       await expect.poll(async () => (await image.run(image.healthCheck, settings)).code).toBe(0)
-      const said = fiveMinutes(port)
-      expect(said[0]).toMatchObject({ principal: { id: expect.stringMatching(/^prn_/) } })
-      expect(said[1]).toMatchObject({ principal: { id: said[0].principal.id } })
-      expect(said[2]).toMatchObject({ accessToken: expect.any(String), refreshToken: expect.any(String) })
+      expectFiveMinutes(port)
     } finally {
       const ended = once(server, "close")
       server.kill("SIGTERM")
@@ -203,7 +200,7 @@ describe.skipIf(skipped !== "")(`a release${skipped && ` (skipped: ${skipped})`}
       await expect
         .poll(async () => (await fetch(`http://127.0.0.1:${port}/readyz`).catch(() => undefined))?.status)
         .toBe(200)
-      expect(fiveMinutes(port)[0]).toMatchObject({ principal: { id: expect.stringMatching(/^prn_/) } })
+      expectFiveMinutes(port)
       expect(readdirSync(join(folder, "cache"))).toHaveLength(1)
     } finally {
       const ended = once(server, "close")
@@ -213,16 +210,17 @@ describe.skipIf(skipped !== "")(`a release${skipped && ` (skipped: ${skipped})`}
     }
   })
 
-  /** The first block of the section, on another port. @returns The JSON of its answers. */
-  function fiveMinutes(port: string) {
+  /** Runs the first block of the section on another port, and expects the JSON of its three answers. */
+  function expectFiveMinutes(port: string): void {
     const readme = readFileSync("README.md", "utf8")
     const [, block = ""] = /## The first five minutes\n[\s\S]*?```sh\n([\s\S]*?)```/.exec(readme) ?? []
     const script = block.replaceAll("127.0.0.1:8080", `127.0.0.1:${port}`)
     const output = execFileSync("bash", ["-euo", "pipefail", "-c", script], { cwd: folder, encoding: "utf8" })
-    return output
-      .replaceAll("}{", "}\n{")
-      .trim()
-      .split("\n")
-      .map((line) => JSON.parse(line))
+    const answers = output.replaceAll("}{", "}\n{").trim().split("\n")
+    const [first, second, third, ...others] = answers.map((line) => JSON.parse(line))
+    expect(first).toMatchObject({ principal: { id: expect.stringMatching(/^prn_/) } })
+    expect(second).toMatchObject({ principal: { id: first.principal.id } })
+    expect(third).toMatchObject({ accessToken: expect.any(String), refreshToken: expect.any(String) })
+    expect(others).toEqual([])
   }
 })

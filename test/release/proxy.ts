@@ -64,10 +64,12 @@ const kinds: Readonly<Record<string, Kind>> = {
     program: "nginx",
     sample: "nginx.conf",
     prepare(sample, { folder, port, upstream, second, certFile, keyFile }) {
-      const servers = [upstream, ...(second === undefined ? [] : [second])].map((one) => `server 127.0.0.1:${one};`)
+      const servers = [upstream, ...(second === undefined ? [] : [second])].map(
+        (one) => `server 127.0.0.1:${one} fail_timeout=1s;`,
+      )
       const site = replaced(sample, [
         ["listen 443 ssl http2;", `listen 127.0.0.1:${port} ssl http2;`],
-        ["server 127.0.0.1:8080;", servers.join(" ")],
+        ["server 127.0.0.1:8080 fail_timeout=1s;", servers.join(" ")],
         ["/etc/ssl/auth.example.com.pem", certFile],
         ["/etc/ssl/auth.example.com.key", keyFile],
       ])

@@ -16,6 +16,7 @@ import { testAuditLogDeps } from "../support/audit-log-deps.ts"
 import { refusal } from "../support/clients.ts"
 import { isLong } from "../support/effort.ts"
 import { fastTmpdir } from "../support/fast-tmpdir.ts"
+import { startMetricsCollector } from "../support/metrics-collector.ts"
 import { createTestDatabase, describeOnPostgres } from "../support/postgres.ts"
 import { type Refusal, refusedProgram, startProgram } from "../support/program.ts"
 
@@ -88,7 +89,11 @@ describe("a failing start", () => {
 describeOnPostgres("production", () => {
   test.runIf(isLong)("has no stand-in provider, no reflection and no seeded app, and exits with 0", async () => {
     const database = await createTestDatabase()
-    const program = await startProgram({ ...production, DATABASE_URL: database.url, PORT: "0" })
+    const collector = await startMetricsCollector()
+    const program = await startProgram({
+      ...{ ...production, DATABASE_URL: database.url, PORT: "0" },
+      OTEL_EXPORTER_OTLP_METRICS_ENDPOINT: collector.endpoint,
+    })
     const statusOf = async (path: string, method = "GET") => (await fetch(program.url + path, { method })).status
     expect(await statusOf("/readyz")).toBe(200)
     expect(await statusOf("/dev/idp-a/login-request", "POST")).toBe(404)
@@ -103,8 +108,22 @@ describeOnPostgres("production", () => {
     expect(await refusal(asked())).toMatch(/^Unimplemented/)
     const { db, close } = openPostgres(database.url, { maxConnections: 1 })
     expect(await db.selectFrom("app").selectAll().execute()).toEqual([])
+    const readiness = async () => (await fetch(`${program.url}/readyz`)).json()
+    const applied = await db
+      .deleteFrom("migration_checksum")
+      .where("name", "=", "0001_identity")
+      .returningAll()
+      .execute()
+    expect(await readiness()).toEqual({ status: "not ready", missing: ["schema"] })
+    await db.insertInto("migration_checksum").values(applied).execute()
+    expect(await readiness()).toEqual({ status: "ready" })
     await close()
+    await fetch(`${program.url}/.well-known/jwks.json`)
     expect(await program.end("SIGTERM")).toBe(0)
+    // A server sends its metrics once a minute, and when it ends.
+    expect(collector.last("signet_rpc_duration_seconds", { method: "GetJwks", outcome: "OK" })).toBe(1)
+    expect(collector.last("signet_workers")).toBe(1)
+    await collector.stop()
     for (const secret of [key, password]) expect(program.output()).not.toContain(secret)
     expect(program.output()).not.toContain("development")
     await database.drop()

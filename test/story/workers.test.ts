@@ -8,6 +8,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest"
 import { compareWithDatabase, type SignedIn, startWriters, type Writers } from "../drills/writers.ts"
 import { effort, isLong } from "../support/effort.ts"
 import { freePort } from "../support/free-port.ts"
+import { type MetricsCollector, startMetricsCollector } from "../support/metrics-collector.ts"
 import { describeOnPostgres, openTestStore, type TestStore } from "../support/postgres.ts"
 import { type RunningProgram, startProgram } from "../support/program.ts"
 import { startTestServer } from "../support/server.ts"
@@ -23,6 +24,7 @@ function suite(): void {
   let program: RunningProgram
   let writers: Writers
   let adminUrl: string
+  let collector: MetricsCollector
 
   /** Sessions exist before the program starts: the production profile has no stand-in provider. */
   async function signIn(): Promise<SignedIn[]> {
@@ -45,6 +47,7 @@ function suite(): void {
     const signedIn = await signIn()
     const adminPort = String(await freePort())
     adminUrl = `http://127.0.0.1:${adminPort}/metrics`
+    collector = await startMetricsCollector()
     const windows = { refresh: { ip: { limit: 1_000_000 }, session: { limit: 1_000_000 } } }
     program = await startProgram({
       ...{ SIGNET_PROFILE: "production", DATABASE_URL: store.databaseUrl ?? "", SIGNET_ISSUER: "https://auth.example" },
@@ -52,14 +55,16 @@ function suite(): void {
       SIGNET_PEPPERS: `1:${Buffer.alloc(32, 1).toString("base64")}`,
       SIGNET_LIMITS: JSON.stringify({ windows }),
       ...{ SIGNET_WORKERS: "2", PORT: "0", ADMIN_PORT: adminPort },
+      OTEL_EXPORTER_OTLP_METRICS_ENDPOINT: collector.endpoint,
       // For a debugger: each worker adds its number.
       NODE_OPTIONS: `--inspect-port=${await freePort()}`,
     })
     writers = await startWriters(program.url, writerCount, async (index) => signedIn[index] as SignedIn)
-  }, 120_000)
+  }, 240_000)
   afterAll(async () => {
     await writers?.stop()
     await program?.end("SIGTERM")
+    await collector?.stop()
     await store?.close()
   })
 
@@ -110,6 +115,8 @@ function suite(): void {
     await writers.more(calls)
     // One call of each writer at most was at the killed worker.
     for (const { failed } of writers.all) expect(failed).toBeLessThanOrEqual(1)
+    // The other worker answered each of its calls: the failed ones were at the killed worker.
+    expect(await (await fetch(adminUrl)).text()).not.toMatch(/method="Refresh",outcome="(?!OK")/)
     await expect.poll(() => measured(/^signet_workers (\d+)$/m), { timeout: 60_000, interval: 200 }).toBe(2)
     await expect.poll(readiness).toEqual([complete, complete])
     expect(await measured(/^signet_worker_restarts_total (\d+)$/m)).toBe(1)
@@ -152,10 +159,26 @@ function suite(): void {
     expect(failed()).toBe(before)
   })
 
+  test("that are both killed make the port of the metrics name the workers, until they are replaced", async () => {
+    const onAdminPort = async () => {
+      const response = await fetch(new URL("/readyz", adminUrl))
+      return [response.status, await response.json()]
+    }
+    for (const pid of workers()) process.kill(pid, "SIGKILL")
+    const missing = { status: "not ready", missing: ["workers"] }
+    await expect.poll(onAdminPort, { timeout: 10_000, interval: 20 }).toEqual([503, missing])
+    await expect.poll(onAdminPort, { timeout: 60_000, interval: 200 }).toEqual([200, complete])
+    await writers.more(calls)
+  })
+
   test("lose no acknowledged write and repeat none, and stop with 0", async () => {
     await writers.stop()
     expect(await compareWithDatabase(store.db, writers)).toEqual({ lost: 0, extra: 0 })
+    const counted = await refreshes()
     expect(await program.end("SIGTERM")).toBe(0)
+    // The supervisor sends the sums of both workers once a minute, and before it stops them.
+    expect(collector.last("signet_rpc_duration_seconds", { method: "Refresh", outcome: "OK" })).toBe(counted)
+    expect(collector.last("signet_workers")).toBe(2)
   })
 }
 

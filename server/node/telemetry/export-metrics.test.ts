@@ -1,8 +1,7 @@
 // Contract-tested with a fake collector.
-import { createServer } from "node:http"
-import type { AddressInfo } from "node:net"
 import { Counter, Gauge, Histogram, Registry } from "prom-client"
 import { expect, test } from "vitest"
+import { startMetricsCollector } from "../../../test/support/metrics-collector.ts"
 import { startMetricsExport } from "./export-metrics.ts"
 import { encodeOtlpMetrics, type MetricSnapshot } from "./otlp-metrics.ts"
 
@@ -70,31 +69,23 @@ test("counters are cumulative sums, gauges are gauges, and buckets hold what is 
 })
 
 test("metrics are sent periodically and a last time at the end, and a failing collector is reported", async () => {
-  const bodies: unknown[] = []
-  let status = 200
-  const collector = createServer((request, response) => {
-    let text = ""
-    request.setEncoding("utf8").on("data", (chunk: string) => {
-      text += chunk
-    })
-    request.on("end", () => {
-      bodies.push(JSON.parse(text))
-      response.writeHead(status).end()
-    })
-  })
-  await new Promise<void>((resolve) => collector.listen(0, "127.0.0.1", resolve))
+  const collector = await startMetricsCollector()
   const faults: unknown[] = []
-  const endpoint = `http://127.0.0.1:${(collector.address() as AddressInfo).port}/v1/metrics`
-  const stop = startMetricsExport({ endpoint, read: snapshot, onFault: (fault) => faults.push(fault), everyMs: 20 })
-  await expect.poll(() => bodies.length).toBeGreaterThan(1)
+  const stop = startMetricsExport({
+    ...{ endpoint: collector.endpoint, read: snapshot, everyMs: 20 },
+    onFault: (fault) => faults.push(fault),
+  })
+  await expect.poll(() => collector.received.length).toBeGreaterThan(1)
   expect(faults).toEqual([])
-  status = 503
+  collector.answerWith(503)
   await expect.poll(() => faults.length).toBeGreaterThan(0)
   expect(String(faults[0])).toContain("503")
-  status = 200
+  collector.answerWith(200)
   await stop()
-  const count = bodies.length
+  const count = collector.received.length
   await new Promise((resolve) => setTimeout(resolve, 60))
-  expect(bodies).toHaveLength(count)
-  await new Promise((resolve) => collector.close(resolve))
+  expect(collector.received).toHaveLength(count)
+  expect(collector.last("calls_total", { method: "A" })).toBe(3)
+  expect(collector.last("seconds")).toBe(4)
+  await collector.stop()
 })

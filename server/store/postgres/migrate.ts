@@ -54,8 +54,9 @@ interface Pending {
 /** The files of a scope that the database does not have. @throws Error when it has another version of a file. */
 export async function pendingOf(db: Database, files: readonly SqlFile[], scope: MigrationScope): Promise<Pending> {
   const kept = await readChecksums(db)
-  for (const { name, sha256 } of files) {
-    if (kept.has(name) && kept.get(name) !== sha256) {
+  for (const { name, sha256, formerSha256 } of files) {
+    const applied = kept.get(name)
+    if (applied !== undefined && applied !== sha256 && applied !== formerSha256) {
       throw new Error(`migration ${name} was changed after this database applied it`)
     }
   }

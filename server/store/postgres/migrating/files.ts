@@ -9,6 +9,8 @@ export interface SqlFile {
   text: string
   /** SHA-256 of the text in hexadecimal. */
   sha256: string
+  /** The same of an earlier text, which a database may have applied instead. */
+  formerSha256?: string | undefined
 }
 
 /**
@@ -26,6 +28,11 @@ export function kindOf(name: string): MigrationKind {
   return /^\d{4}_backfill_/.test(name) ? "backfill" : "expand"
 }
 
+/** Texts that no release had. Their schema is that of the files today, except that its checks are validated. */
+const former: ReadonlyMap<string, string> = new Map([
+  ["0021_principal_locks", "b89ce5e551ecc01c84e5a5003bdb62d702501575e854384cb6f861c882ac20ac"],
+])
+
 const folder = join(import.meta.dirname, "../migrations")
 
 /** This program's migrations, in order. */
@@ -34,7 +41,9 @@ export async function readMigrations(): Promise<readonly SqlFile[]> {
   return Promise.all(
     files.map(async (file) => {
       const text = await readFile(join(folder, file), "utf8")
-      return { name: file.replace(/\.sql$/, ""), text, sha256: createHash("sha256").update(text, "utf8").digest("hex") }
+      const name = file.replace(/\.sql$/, "")
+      const sha256 = createHash("sha256").update(text, "utf8").digest("hex")
+      return { name, text, sha256, formerSha256: former.get(name) }
     }),
   )
 }

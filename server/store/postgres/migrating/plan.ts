@@ -30,23 +30,29 @@ const statistics = `select pg_class.relname as table, greatest(reltuples, coales
 export async function planMigrations(db: Database, files: readonly SqlFile[]): Promise<readonly PlannedMigration[]> {
   const found = await run<{ table: string; rows: number }>(db, statistics, [])
   const rows = new Map(found.map((row) => [row.table, Math.max(0, row.rows)]))
-  return files.map(({ name, text }) => {
-    const statements = statementsOf(text)
-    const created = new Set(statements.map((statement) => /^create table (\w+)/i.exec(statement)?.[1]))
-    const isIndexesOnly = statements.every((statement) => indexOf(statement) !== undefined)
-    const planned = statements.map((statement) => {
-      const table = tableOf(statement)
-      // Nobody uses a new table yet.
-      if (created.has(table)) return { statement, table, rows: 0, blocks: "nothing" as const, seconds: briefly }
-      const count = rows.get(table) ?? 0
-      return { statement, table, rows: count, ...costOf(statement, count, isIndexesOnly) }
-    })
-    return { name, kind: kindOf(name), statements: planned }
+  return files.map((file) => planMigration(file, (table) => rows.get(table) ?? 0))
+}
+
+/** @param rowsOf The rows of a table that is there before the file. */
+export function planMigration({ name, text }: SqlFile, rowsOf: (table: string) => number): PlannedMigration {
+  const statements = statementsOf(text)
+  const created = new Set(statements.map((statement) => /^create (?:unlogged )?table (\w+)/i.exec(statement)?.[1]))
+  const isIndexesOnly = statements.every((statement) => indexOf(statement) !== undefined)
+  const planned = statements.map((statement) => {
+    const table = tableOf(statement)
+    // Nobody uses a new table yet, but it may be filled from another one.
+    if (created.has(table) && !/^insert .*\bselect\b/i.test(statement)) {
+      return { statement, table, rows: 0, blocks: "nothing" as const, seconds: briefly }
+    }
+    const count = rowsOf(table)
+    return { statement, table, rows: count, ...costOf(statement, count, isIndexesOnly) }
   })
+  return { name, kind: kindOf(name), statements: planned }
 }
 
 function tableOf(statement: string): string {
-  const named = /^(?:create table|alter table|drop table|insert into|update|delete from)(?: if (?:not )?exists)? (\w+)/i
+  const named =
+    /^(?:create (?:unlogged )?table|alter table|drop table|insert into|update|delete from)(?: if (?:not )?exists)? (\w+)/i
   return indexOf(statement)?.table ?? named.exec(statement)?.[1] ?? ""
 }
 
@@ -60,10 +66,25 @@ function costOf(statement: string, rows: number, isIndexesOnly: boolean): Pick<P
   if (/^(insert|update|delete)/i.test(statement)) {
     return { blocks: "writes of changed rows", seconds: seconds(perRow.change) }
   }
-  if (/ add (constraint \w+ )?(unique|primary key)/i.test(statement)) {
-    return { blocks: "reads and writes", seconds: seconds(perRow.index) }
+  const each = actionsOf(statement).map(perRowOf)
+  return { blocks: "reads and writes", seconds: seconds(each.reduce((sum, one) => sum + one, 0)) }
+}
+
+/** What a statement does to its table, without texts and without what is in parentheses. */
+function actionsOf(statement: string): readonly string[] {
+  let text = statement.replaceAll(/'[^']*'/g, "''")
+  for (let before = ""; before !== text; ) {
+    before = text
+    text = text.replaceAll(/\([^()]+\)/g, "()")
   }
-  const isScanned = /set not null| add (constraint \w+ )?(check|foreign key)/i.test(statement)
-  if (isScanned && !/not valid$/i.test(statement)) return { blocks: "reads and writes", seconds: seconds(perRow.scan) }
-  return { blocks: "reads and writes", seconds: briefly }
+  return text.split(",")
+}
+
+/** Seconds that an action takes for each row under the table's lock: 0 if it changes the catalog only. */
+function perRowOf(action: string): number {
+  if (/ not valid$/i.test(action)) return 0
+  if (/ (unique|primary key)\b/i.test(action)) return perRow.index
+  // Each row is written again.
+  if (/ type | default (?!now\b)\w+ ?\(/i.test(action)) return perRow.index
+  return / (set not null|validate|check|foreign key|references)\b/i.test(action) ? perRow.scan : 0
 }
