@@ -5,6 +5,9 @@ export interface Amount {
   readonly isMore: boolean
 }
 
+/** A number of the service, which counts to 1,000. */
+export const upTo1000 = (count: number): Amount => ({ count, isMore: count >= 1_000 })
+
 /** Names what ends, such as "2 sessions and 1 grant end". */
 export const ending = (...of: readonly (readonly [Amount, string])[]): string => {
   const parts = of.map(([{ count, isMore }, one]) => `${count}${isMore ? "+" : ""} ${one}${count === 1 ? "" : "s"}`)

@@ -1,6 +1,6 @@
 // @signet/react/core: what a sign-in page needs, for apps that load the account page later.
 
-export { type Amount, amountOf } from "./amount.ts"
+export { type Amount, amountOf, upTo1000 } from "./amount.ts"
 export { useService } from "./calls.ts"
 export { Counted, type CountedProps } from "./counted.tsx"
 export { englishFailures } from "./failure-texts.ts"

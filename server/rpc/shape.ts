@@ -1,8 +1,10 @@
 // Maps identity records to contract messages.
 import type { MessageInitShape } from "@bufbuild/protobuf"
 import { type Timestamp, timestampFromMs } from "@bufbuild/protobuf/wkt"
+import type { CredentialCounts } from "@signet/kernel/machine/ports"
 import type * as kernel from "@signet/kernel/records"
 import { sessionState } from "@signet/kernel/session/session"
+import type { PrincipalCredentialsSchema } from "@signet/proto/auth/v1/principals"
 import {
   Identity_Status,
   type IdentitySchema,
@@ -36,6 +38,14 @@ export const principalShape = (of: kernel.Principal): MessageInitShape<typeof Pr
   status: Principal_Status[of.status],
   lockExpiresAt: timestamp(of.lock?.expiresAtMs ?? null),
   lockReason: of.lock?.reason ?? "",
+})
+
+export const credentialsShape = ({
+  sessionsByAccount,
+  ...counts
+}: CredentialCounts): MessageInitShape<typeof PrincipalCredentialsSchema> => ({
+  ...counts,
+  sessionsByProviderAccount: Object.fromEntries(sessionsByAccount),
 })
 
 export const membershipShape = (of: kernel.Membership): MessageInitShape<typeof MembershipSchema> => ({

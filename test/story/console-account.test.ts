@@ -178,7 +178,7 @@ describe.skipIf(chromiumMissing !== undefined || !isLong)(title, () => {
     await openAccount()
     await section("Your data").getByRole("button", { name: "Delete account" }).click()
     const dialog = page.getByRole("dialog")
-    await dialog.getByText(/sessions?, 0 personal access tokens end in this app\./).waitFor()
+    await dialog.getByText(/sessions?, 0 personal access tokens end, in all apps\./).waitFor()
     const remove = dialog.getByRole("button", { name: "Delete account" })
     expect(await remove.isDisabled()).toBe(true)
     await dialog.getByLabel("Type", { exact: false }).fill("delete")

@@ -63,9 +63,14 @@ const endings: readonly Ending[] = [
   { path: ofMember, row: "Unnamed device", button: "Revoke", says: "1 session ends" },
   { path: ofMember, button: "Revoke all", says: /\d sessions? ends? where you administer/ },
   { path: () => "/account", row: "this device", button: "End session", says: "1 session ends" },
-  { path: () => "/account", row: "ada@example.com", button: "Unlink", says: "Other accounts that can: 0." },
+  {
+    path: () => "/account",
+    row: "ada@example.com",
+    button: "Unlink",
+    says: /can: 0\..*[1-9]\d* sessions? ends?, in all apps/,
+  },
   { path: () => "/account", row: "script", button: "Revoke", says: "1 token ends" },
-  { path: () => "/account", button: "Delete account", says: /\d sessions?, 1 personal access token end in this app/ },
+  { path: () => "/account", button: "Delete account", says: /\d sessions?, 1 personal access token end, in all apps/ },
 ]
 
 /** Actions of an administrator of the installation. */

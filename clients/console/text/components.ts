@@ -38,6 +38,7 @@ export const t = {
     ["explainFailure(error, texts)", "The meaning of a failure and the next step, by its typed reason."],
     ["claimsIn(token)", "Audience and scopes of an access token, unverified."],
     ["amountOf(items, nextPageToken)", "The length of a list's first page, and whether there are more."],
+    ["upTo1000(count)", "A count that the service ends at 1,000, and whether there may be more."],
     ["dateOf(time)", "A time of the contract as a Date."],
     ["enumName(Enum, value)", "The name of an enum value, such as ACTIVE."],
     [

@@ -5,9 +5,6 @@ import { plural } from "./frame.ts"
 const ends = (one: string, many: string) => (of: Amount) =>
   `${of.isMore ? "At least " : ""}${plural(of.count, one, many)}.`
 
-/** A number of the service, which counts to 1,000. */
-export const upTo1000 = (count: number): Amount => ({ count, isMore: count >= 1_000 })
-
 export const t = {
   memberships: ends("active membership is affected", "active memberships are affected"),
   tenants: ends("tenant ends", "tenants end"),

@@ -1,7 +1,9 @@
 import { AccountService } from "@signet/proto/auth/v1/account_service"
 import { Provider, type ProviderAccount, ProviderAccount_Status } from "@signet/proto/auth/v1/records"
 import { type ReactNode, useState } from "react"
+import { upTo1000 } from "../amount.ts"
 import { useService } from "../calls.ts"
+import { Counted } from "../counted.tsx"
 import { List } from "../list.tsx"
 import { Confirm, enumName, Status } from "../parts.tsx"
 import { asList, useAction, useRead } from "../use-call.ts"
@@ -22,6 +24,11 @@ export function LinkedAccounts(): ReactNode {
   const othersOf = ({ id }: ProviderAccount) =>
     read.data?.providerAccounts.filter((one) => one.id !== id && one.status === ProviderAccount_Status.LINKED).length ??
     0
+  const sessionsOf = async ({ id }: ProviderAccount, signal: AbortSignal) => {
+    const { credentials } = await service.listProviderAccounts({}, { signal })
+    if (credentials === undefined) throw new Error("the service has not counted")
+    return account.linked.ends(upTo1000(credentials.sessionsByProviderAccount[id] ?? 0))
+  }
   const nameOf = ({ email, subject }: ProviderAccount) => email || subject
   return (
     <section className="signet-section">
@@ -62,7 +69,10 @@ export function LinkedAccounts(): ReactNode {
           title={account.linked.unlinkTitle}
           about={
             <>
-              <p>{account.linked.unlinkAbout(nameOf(unlinking), othersOf(unlinking))}</p>
+              <Counted
+                about={account.linked.unlinkAbout(nameOf(unlinking), othersOf(unlinking))}
+                count={(signal) => sessionsOf(unlinking, signal)}
+              />
               <StepUp error={unlink.error} />
             </>
           }

@@ -1,9 +1,7 @@
 import { toJsonString } from "@bufbuild/protobuf"
 import { AccountService, ExportIdentityResponseSchema } from "@signet/proto/auth/v1/account_service"
-import { Pat_Status, PatService } from "@signet/proto/auth/v1/pat_service"
-import { SessionService } from "@signet/proto/auth/v1/session_service"
 import { type ReactNode, useState } from "react"
-import { amountOf } from "../amount.ts"
+import { upTo1000 } from "../amount.ts"
 import { useService } from "../calls.ts"
 import { Counted } from "../counted.tsx"
 import { Confirm, dateOf, Failed } from "../parts.tsx"
@@ -14,8 +12,6 @@ import { useAccountText } from "./use-account-text.ts"
 /** Export and deletion. */
 export function OwnData(): ReactNode {
   const service = useService(AccountService)
-  const sessions = useService(SessionService)
-  const pats = useService(PatService)
   const account = useAccountText()
   const [isDeleting, setDeleting] = useState(false)
   const [erasedOn, setErasedOn] = useState<string>()
@@ -31,12 +27,9 @@ export function OwnData(): ReactNode {
     setDeleting(false)
   })
   const count = async (signal: AbortSignal) => {
-    const [held, made] = await Promise.all([
-      sessions.listSessions({ pageSize: 100 }, { signal }),
-      pats.listPats({ pageSize: 100 }, { signal }),
-    ])
-    const active = made.pats.filter(({ status }) => status === Pat_Status.ACTIVE)
-    return account.data.ends(amountOf(held.sessions, held.nextPageToken), amountOf(active, made.nextPageToken))
+    const { credentials } = await service.listProviderAccounts({}, { signal })
+    if (credentials === undefined) throw new Error("the service has not counted")
+    return account.data.ends(upTo1000(credentials.sessions), upTo1000(credentials.pats))
   }
   return (
     <section className="signet-section">

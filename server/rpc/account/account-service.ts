@@ -5,8 +5,16 @@ import { sessionUserOf } from "../../serving/call/call.ts"
 import { grantShape } from "../admin/grants.ts"
 import { delegationShape } from "../delegation/delegation-shape.ts"
 import type { Deps } from "../deps.ts"
+import { mostCounted } from "../page.ts"
 import { patShape } from "../service-account/machine-shape.ts"
-import { identityShape, membershipShape, principalShape, providerAccountShape, sessionShape } from "../shape.ts"
+import {
+  credentialsShape,
+  identityShape,
+  membershipShape,
+  principalShape,
+  providerAccountShape,
+  sessionShape,
+} from "../shape.ts"
 import { exportIdentity, requestDeletion } from "./identity.ts"
 import { acceptInvitation, declineInvitation } from "./invitations.ts"
 import { linkAccount } from "./link.ts"
@@ -20,9 +28,12 @@ export function accountService(deps: Deps): ServiceImpl<typeof AccountService> {
     },
 
     async listProviderAccounts(_, context) {
-      const { identityId } = sessionUserOf(context)
-      const accounts = await deps.store.transaction((tx) => tx.identities.findAccounts(identityId))
-      return { providerAccounts: accounts.map(providerAccountShape) }
+      const { identityId, principal } = sessionUserOf(context)
+      const { accounts, counts } = await deps.store.transaction(async (tx) => ({
+        accounts: await tx.identities.findAccounts(identityId),
+        counts: await tx.principals.countCredentials(principal.id, deps.clock.nowMs(), mostCounted),
+      }))
+      return { providerAccounts: accounts.map(providerAccountShape), credentials: credentialsShape(counts) }
     },
 
     async unlinkProviderAccount({ providerAccountId }, context) {

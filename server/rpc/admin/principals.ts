@@ -11,7 +11,7 @@ import type { AppAuthService } from "@signet/proto/auth/v1/app_auth_service"
 import type { LockPrincipalRequest } from "@signet/proto/auth/v1/principals"
 import type { Deps } from "../deps.ts"
 import { mostCounted } from "../page.ts"
-import { identityShape, principalShape, providerAccountShape } from "../shape.ts"
+import { credentialsShape, identityShape, principalShape, providerAccountShape } from "../shape.ts"
 import { type AdminTransaction, administer, requireInstallation, unresolved } from "./administer.ts"
 import { given, isSame, moved } from "./outcome.ts"
 
@@ -38,16 +38,12 @@ export function principals(deps: Deps): Pick<ServiceImpl<typeof AppAuthService>,
         const { identityId } = principal
         const identity = identityId && (await identities.findIdentity(identityId))
         const accounts = identityId ? await identities.findAccounts(identityId) : []
-        const { sessionsByAccount, ...counts } = await admin.tx.principals.countCredentials(
-          principal.id,
-          admin.nowMs,
-          mostCounted,
-        )
+        const counts = await admin.tx.principals.countCredentials(principal.id, admin.nowMs, mostCounted)
         return {
           principal: principalShape(principal),
           ...(identity ? { identity: identityShape(identity) } : {}),
           providerAccounts: accounts.map(providerAccountShape),
-          credentials: { ...counts, sessionsByProviderAccount: Object.fromEntries(sessionsByAccount) },
+          credentials: credentialsShape(counts),
         }
       }),
 

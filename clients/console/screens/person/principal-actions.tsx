@@ -7,11 +7,11 @@ import {
   type ProviderAccount,
   ProviderAccount_Status,
 } from "@signet/proto/auth/v1/records"
-import { Confirm, Counted, Dialog, Failed, useAction, useService } from "@signet/react/core"
+import { Confirm, Counted, Dialog, Failed, upTo1000, useAction, useService } from "@signet/react/core"
 import { type ReactNode, useState } from "react"
 import { changed } from "../../ask.ts"
 import { Field } from "../../page.tsx"
-import { t as counted, upTo1000 } from "../../text/counted.ts"
+import { t as counted } from "../../text/counted.ts"
 import { t } from "../../text/screens.ts"
 
 type Ask = "suspend" | "deactivate"
