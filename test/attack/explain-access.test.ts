@@ -54,6 +54,16 @@ describe("an explanation", () => {
     const target = scope("notes.read")
     const other = await explained("admin", member.token, { target, audience: "svc-notes" })
     expect(other).toMatchObject({ allowed: false, step: 2, reason: Reason.AUDIENCE_MISMATCH })
+    expect(other.found).toEqual([expect.stringMatching(/^the token is for .*, the target is svc-notes$/)])
+  })
+
+  test("of a revoked session names it", async () => {
+    const gone = await signIn(server, clients, "gone", { app: world.app, scopes: [], tenantId: world.tenant.id })
+    await clients.auth.logout({}, bearer(gone.token))
+    const denied = await explained("tenantAdmin", gone.token)
+    expect(denied).toMatchObject({ allowed: false, step: 3, reason: Reason.SESSION_REVOKED })
+    expect(denied.found).toEqual([expect.stringMatching(/^ses_\w+ is REVOKED$/)])
+    expect(denied.requirement).toBeUndefined()
   })
 
   test("of a token that does not verify says only that", async () => {
@@ -61,7 +71,13 @@ describe("an explanation", () => {
       [`${member.token.slice(0, -6)}AAAAAA`, 2, Reason.SIGNATURE_INVALID],
       ["sgpat_00000000000000000000000000000000000000000000000000", 1, Reason.PAT_NOT_BEARER],
     ] as const) {
-      expect(await explained("tenantAdmin", token)).toMatchObject({ allowed: false, step, reason, caller: "" })
+      expect(await explained("tenantAdmin", token)).toMatchObject({
+        allowed: false,
+        step,
+        reason,
+        caller: "",
+        found: [],
+      })
     }
   })
 

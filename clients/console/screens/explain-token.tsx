@@ -107,13 +107,13 @@ function parse(text: string): AuthRequirement {
 }
 
 function Answer({ answer }: { answer: ExplainAccessResponse }): ReactNode {
-  const { allowed, step, reason, caller, requirement } = answer
+  const { allowed, step, reason, caller, found, requirement } = answer
   return (
     <div className="answer" role="status">
       <p className={`verified ${allowed ? "verified-whole" : "verified-broken"}`}>
         <span className="strong">{allowed ? t.why.allowed : t.why.denied}</span> {caller}
       </p>
-      <Steps step={step} reason={enumName(Reason, reason)} facts={decisiveFacts(requirement)} />
+      <Steps step={step} reason={enumName(Reason, reason)} facts={[...found, ...decisiveFacts(requirement)]} />
       {requirement && (
         <>
           <h3>{t.why.parts}</h3>

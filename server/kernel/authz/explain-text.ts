@@ -11,10 +11,11 @@ export function decisionText(decision: AuthDecision): string {
  *
  * @param indent Prefix of every line.
  */
-export function explanationText({ decision, caller, requirement }: Explanation, indent = ""): string {
+export function explanationText({ decision, caller, found, requirement }: Explanation, indent = ""): string {
   return [
     `${decisionText(decision)}${decision.allow ? "" : `: ${decision.statusCode}, step ${decision.step}, ${decision.safeMessage}`}`,
     `  ${caller}`,
+    ...found.map((line) => `    ${line}`),
     ...(requirement === undefined ? [] : treeLines(requirement, "  ")),
     ...actorLines(decision, requirement),
   ]

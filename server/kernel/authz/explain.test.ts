@@ -108,6 +108,43 @@ describe("an explanation", () => {
       { requirement: { is: "allOf", of: [editor, services] }, snapshot: snapshotOf() },
       "editor on app: holds",
     ],
+    [
+      "which issuer the target trusts",
+      { expected: { ...question.expected, issuer: "https://b.example" } },
+      "the target trusts https://b.example",
+    ],
+    [
+      "which audience the target is",
+      { expected: { ...question.expected, audience: "svc-b" } },
+      "the token is for svc-notes, the target is svc-b",
+    ],
+    ["that the caller is not active", alive({ principal: "SUSPENDED" }), "    ann is not active"],
+    ["that the caller is locked", alive({ principal: "LOCKED" }), "    ann is not active"],
+    ["that the caller's tokens were revoked", alive({ revoked: ["PRINCIPAL"] }), "    ann is not active"],
+    [
+      "that the actor is not active",
+      { context: delegated, ...alive({ actor: "SUSPENDED" }) },
+      `the actor ${delegated.actor?.id} is not active`,
+    ],
+    ["that the identity is not active", alive({ identity: "SUSPENDED" }), "the identity of ann is not active"],
+    ["that the session is revoked", alive({ revoked: ["SESSION"] }), `${user.sessionId} is REVOKED`],
+    ["that the session is gone", alive({ session: undefined }), `${user.sessionId} is gone`],
+    [
+      "how long ago the session ended",
+      alive({}, { idleExpiresAtMs: question.nowMs - 7_000 }),
+      `${user.sessionId} ended 7 s ago`,
+    ],
+    [
+      "which credential is revoked",
+      alive({ revoked: ["CREDENTIAL"] }),
+      `the credential ${user.credentialId} is revoked`,
+    ],
+    ["which token is revoked", alive({ revoked: ["TOKEN"] }), `the token ${user.tokenId} is revoked`],
+    [
+      "which versions the token needs",
+      alive({ minimum: { principal: 3, policy: 2 } }),
+      "the token has the versions 0.0, and needs at least 3.2",
+    ],
     ["nobody", { context: "NO_CREDENTIAL" }, "nobody who is known"],
     ["a fault", { requirement: JSON.parse(`{"is":"anyOf","of":[]}`) }, "INTERNAL: 500, step 0, internal error"],
   ])("states %s", (_, change, line) => {

@@ -3,7 +3,7 @@
 import { type AuthDecision, authorize, screen } from "./authorize.ts"
 import type { Inherited } from "./check.ts"
 import { evaluate, narrow, type Outcome } from "./evaluate.ts"
-import { callerFound, foundFor } from "./findings.ts"
+import { callerFound, foundFor, screenFound } from "./findings.ts"
 import type { KnownCall, Question } from "./question.ts"
 import { describe, describeOptions, type Requirement } from "./requirement.ts"
 
@@ -11,6 +11,8 @@ export interface Explanation {
   readonly decision: AuthDecision
   /** The caller, in one line. */
   readonly caller: string
+  /** The fact by which a step before the requirement refused the call; empty if none did. */
+  readonly found: readonly string[]
   /** Undefined if the requirement was not evaluated: the caller is unknown, inactive or not needed. */
   readonly requirement: Explained | undefined
 }
@@ -31,7 +33,9 @@ export interface Explained {
 
 export function explain(question: Question): Explanation {
   const decision = authorize(question)
-  return { decision, caller: callerFound(question), requirement: explainRequirement(question) }
+  const requirement = explainRequirement(question)
+  const found = requirement === undefined && !decision.allow ? screenFound(question, decision.trueReason) : []
+  return { decision, caller: callerFound(question), found, requirement }
 }
 
 function explainRequirement(question: Question): Explained | undefined {

@@ -1,11 +1,14 @@
 // Describes in words what a check found in a call.
 
+import type { Reason } from "../errors.ts"
 import type { Failure, Inherited } from "./check.ts"
 import type { AuthContext } from "./context.ts"
 import { isUsable } from "./effective.ts"
 import { covers, type HeldGrant, isLive, type ResourceRef, reaches, reachesWhole } from "./grants.ts"
+import { sessionOf } from "./liveness.ts"
 import type { KnownCall, Question } from "./question.ts"
 import { type Requirement, resourceKey, tenantKey } from "./requirement.ts"
+import type { AuthorityVersions } from "./versions.ts"
 
 /** Describes the caller: `USER ann of app, tenant acme, with notes.read`. */
 export function callerFound({ context }: Pick<Question, "context">): string {
@@ -13,6 +16,49 @@ export function callerFound({ context }: Pick<Question, "context">): string {
   const { principal, actor, delegation, scopes } = context
   const acting = actor === null ? "" : ` by ${delegation?.actorClientId ?? actor.id}`
   return `${principal.kind} ${principal.id}${acting} of ${placeText(context)}, with ${listed(scopes)}`
+}
+
+/**
+ * The fact by which step 2 or 3 refused, before any check; empty for a credential that does not verify, of which nothing
+ * but the reason is known.
+ */
+export function screenFound({ context, expected, liveness, nowMs }: Question, reason: Reason): readonly string[] {
+  if (typeof context === "string") return []
+  if (reason === "ISSUER_MISMATCH") return [`the token is from ${context.issuer}, the target trusts ${expected.issuer}`]
+  if (reason === "AUDIENCE_MISMATCH")
+    return [`the token is for ${context.audience}, the target is ${expected.audience}`]
+  const fact = liveness === "unknown" ? undefined : inactiveFound(context, liveness.facts, reason, nowMs)
+  return fact === undefined ? [] : [fact]
+}
+
+function inactiveFound(context: AuthContext, facts: Facts, reason: Reason, nowMs: number): string | undefined {
+  const { principal, session, revoked, minimum } = facts
+  const sessionId = sessionOf(context)
+  const isRevoked = (kind: Facts["revoked"][number]) => revoked.includes(kind)
+  switch (reason) {
+    case "PRINCIPAL_LOCKED":
+    case "PRINCIPAL_INACTIVE": {
+      // Only the installation's administrators see the status itself.
+      const isOwn = principal !== "ACTIVE" || isRevoked("PRINCIPAL")
+      return isOwn ? `${context.principal.id} is not active` : `the actor ${context.actor?.id} is not active`
+    }
+    case "IDENTITY_INACTIVE":
+      return `the identity of ${context.principal.id} is not active`
+    case "SESSION_REVOKED":
+      return `${sessionId} is ${session === undefined ? "gone" : isRevoked("SESSION") ? "REVOKED" : session.status}`
+    case "SESSION_EXPIRED": {
+      const endedMs = Math.min(session?.idleExpiresAtMs ?? nowMs, session?.absoluteExpiresAtMs ?? nowMs)
+      return `${sessionId} ended ${seconds(nowMs - endedMs)} ago`
+    }
+    case "CREDENTIAL_REVOKED":
+      return `the credential ${context.credentialId} is revoked`
+    case "TOKEN_REVOKED":
+      return `the token ${context.tokenId} is revoked`
+    case "PERMISSIONS_STALE":
+      return `the token has the versions ${versions(context.versions)}, and needs at least ${versions(minimum)}`
+    default:
+      return undefined
+  }
 }
 
 /**
@@ -163,4 +209,5 @@ const nodeText = (grant: HeldGrant) =>
   grant.resource === null ? placeText(grant) : `${grant.resource.type} ${grant.resource.id} in ${placeText(grant)}`
 
 const listed = (names: ReadonlySet<string>) => (names.size === 0 ? "no scope" : [...names].join(", "))
+const versions = ({ principal, policy }: AuthorityVersions) => `${principal}.${policy}`
 const seconds = (ms: number) => `${Math.floor(ms / 1_000)} s`

@@ -102,7 +102,7 @@ function invalid(field: string, rule: string): never {
 
 /** @param unverified Why the token does not verify. */
 function shape(
-  { decision, caller, requirement }: Explanation,
+  { decision, caller, found, requirement }: Explanation,
   unverified?: Reason,
 ): MessageInitShape<typeof ExplainAccessResponseSchema> {
   return {
@@ -110,6 +110,7 @@ function shape(
     step: decision.allow ? 9 : decision.step,
     reason: decision.allow ? WireReason.REASON_UNSPECIFIED : WireReason[decision.trueReason],
     caller: unverified === undefined ? caller : "",
+    found: [...found],
     ...(requirement !== undefined && { requirement: checkShape(requirement) }),
   }
 }
