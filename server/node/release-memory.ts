@@ -5,7 +5,7 @@ import { performance } from "node:perf_hooks"
 import { setFlagsFromString } from "node:v8"
 import { runInNewContext } from "node:vm"
 
-/** What a process has used since it was last asked. Sizes are bytes. */
+/** The use of a process since the last question. Sizes are bytes. */
 export interface Usage {
   /** Share of the time in which the event loop worked, from 0 to 1. */
   readonly busyShare: number

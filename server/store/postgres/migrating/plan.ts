@@ -70,7 +70,7 @@ function costOf(statement: string, rows: number, isIndexesOnly: boolean): Pick<P
   return { blocks: "reads and writes", seconds: seconds(each.reduce((sum, one) => sum + one, 0)) }
 }
 
-/** What a statement does to its table, without texts and without what is in parentheses. */
+/** A statement without its texts and its parentheses: the rest names its effect on a table. */
 function actionsOf(statement: string): readonly string[] {
   let text = statement.replaceAll(/'[^']*'/g, "''")
   for (let before = ""; before !== text; ) {
