@@ -206,6 +206,7 @@ test.each<[string, () => Promise<object>, string[]]>([
         "englishMembers",
         "enumName",
         "explainFailure",
+        "upTo1000",
         "useAction",
         "useAuthorized",
       ],

@@ -14,12 +14,15 @@ interface PageProps {
   readonly children: ReactNode
 }
 
-/** A screen. Its heading gets the focus, so that a screen reader announces the new page. */
+/**
+ * A screen. Its heading gets the focus, so that a screen reader announces the new page, unless a person has begun to type
+ * in a field.
+ */
 export function Page({ title, about, under, actions, children }: PageProps): ReactNode {
   const heading = useRef<HTMLHeadingElement>(null)
   useEffect(() => {
     document.title = `${title} · ${t.product}`
-    heading.current?.focus({ preventScroll: true })
+    if (!(document.activeElement instanceof HTMLInputElement)) heading.current?.focus({ preventScroll: true })
   }, [title])
   return (
     <>

@@ -1,6 +1,6 @@
 // The frame of every screen: navigation, search, the signed-in person.
 import { Loading, UserButton } from "@signet/react/core"
-import { type ReactNode, Suspense, useEffect, useState } from "react"
+import { type ReactNode, Suspense, useEffect, useRef, useState } from "react"
 import { useAccess } from "./access.tsx"
 import { Mark } from "./mark.tsx"
 import { refusalOf, usableParts } from "./offer.ts"
@@ -117,6 +117,7 @@ function Menu({ current }: { current: string }): ReactNode {
 /** Finds a person, or opens the object of an id. */
 function Search(): ReactNode {
   const [text, setText] = useState("")
+  const field = useRef<HTMLInputElement>(null)
   return (
     <search>
       <form
@@ -124,10 +125,13 @@ function Search(): ReactNode {
         onSubmit={(event) => {
           event.preventDefault()
           const asked = text.trim()
-          if (asked !== "") navigate(placeOf(asked))
+          if (asked === "") return
+          field.current?.blur()
+          navigate(placeOf(asked))
         }}
       >
         <input
+          ref={field}
           type="search"
           aria-label={t.search.label}
           placeholder={t.search.placeholder}

@@ -126,7 +126,7 @@ describe("an explanation", () => {
       { context: delegated, ...alive({ actor: "SUSPENDED" }) },
       `the actor ${delegated.actor?.id} is not active`,
     ],
-    ["that the identity is not active", alive({ identity: "SUSPENDED" }), "the identity of ann is not active"],
+    ["that the identity is not active", alive({ identity: "DELETION_PENDING" }), "the identity of ann is not active"],
     ["that the session is revoked", alive({ revoked: ["SESSION"] }), `${user.sessionId} is REVOKED`],
     ["that the session is gone", alive({ session: undefined }), `${user.sessionId} is gone`],
     [
