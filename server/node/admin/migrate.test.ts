@@ -1,4 +1,4 @@
-// What an operator reads before an upgrade.
+// The plan that an operator reads before an upgrade.
 import { sql } from "kysely"
 import { expect, test } from "vitest"
 import { settings } from "../../../test/drills/failover.ts"
