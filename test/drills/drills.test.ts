@@ -160,7 +160,8 @@ describe.skipIf(skipped !== "")(`migrations of a large table${skipped && ` (skip
   test("fail no call of a server that writes to it, and end although it adds rows that are due", async () => {
     const figures = await migration(effort(0, 20_000, 1_000_000), effort(0, 10_000, 100_000))
     console.log(figures)
-    expect(figures).toMatchObject({ failures: {}, lost: 0, extra: 0 })
+    expect(figures).toMatchObject({ lost: 0, extra: 0 })
+    expect(figures?.failures).toEqual({})
     expect(figures?.steps["0031_audit_filters"]?.longestLockWaitMs).toBeLessThan(1_000)
     expect(figures?.steps.column?.longestLockWaitMs).toBeLessThan(2_500)
     expect(figures?.left).toBeLessThan(1_000)
@@ -176,7 +177,8 @@ describe.skipIf(skipped !== "")(
     test("fails no call and loses no write, and the audit verifies", async () => {
       const figures = await rotation(effort(0, 20, 5_000), restartWriters)
       console.log(figures)
-      expect(figures).toMatchObject({ failures: {}, lost: 0, extra: 0, auditIsWhole: true })
+      expect(figures).toMatchObject({ lost: 0, extra: 0, auditIsWhole: true })
+      expect(figures?.failures).toEqual({})
       expect(figures?.refusal).toContain("retired")
     }, 600_000)
   },
@@ -189,7 +191,7 @@ const withoutPrevious =
 describe.skipIf(withoutPrevious !== "")(
   `an upgrade from the release before${withoutPrevious && ` (skipped: ${withoutPrevious})`}`,
   () => {
-    test("fails no call and loses no write, can be undone, and is finished by a command", async () => {
+    test("loses no write and hardly a call, can be undone, and is finished by a command", async () => {
       const each = effort(0, 20, 5_000)
       const figures = await upgrade(each, restartWriters)
       console.log(figures)
