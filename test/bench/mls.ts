@@ -5,7 +5,7 @@ import { utf8 } from "../../clients/core/messaging/crypto/bytes.ts"
 import { makeWebSuite } from "../../clients/core/messaging/crypto/web-suite.ts"
 import { encodeEpoch, encodeSecrets } from "../../clients/core/messaging/mls.ts"
 import { bareCapabilities, bareSeat, bareSuite } from "../../clients/core/messaging/testing/bare-seat.ts"
-import { lifetime, ourSeat } from "../../clients/core/messaging/testing/our-seat.ts"
+import { lifetime, ourSeat, realTime, testEngine } from "../../clients/core/messaging/testing/our-seat.ts"
 import type { Seat } from "../../clients/core/messaging/testing/seat.ts"
 import { makeNodeSuite } from "../../clients/node/crypto/suite.ts"
 import { clientName, loadOpenMls, openMlsGroupId, openMlsSeat } from "../interop/openmls-seat.ts"
@@ -65,7 +65,7 @@ async function everyContender(): Promise<Contender[]> {
     return {
       key,
       async seat(number) {
-        const seat = await ourSeat(suite, clientName(number))
+        const seat = await ourSeat(suite, clientName(number), { engine: testEngine(suite, realTime) })
         seats.set(seat, seat)
         return seat
       },

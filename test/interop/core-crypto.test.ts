@@ -3,7 +3,7 @@
 import { decodeMlsMessage } from "ts-mls/message.js"
 import { beforeAll, expect, test } from "vitest"
 import { acceptCommit, type CommitOptions } from "../../clients/core/messaging/mls.ts"
-import { lifetime, newIdentity, testEngine } from "../../clients/core/messaging/testing/our-seat.ts"
+import { lifetime, newIdentity, realTime, testEngine } from "../../clients/core/messaging/testing/our-seat.ts"
 import { makeNodeSuite } from "../../clients/node/crypto/suite.ts"
 import { parseKeyPackage } from "../../server/framing/key-package.ts"
 import { clientName, loadOpenMls, openMlsGroupId, openMlsSeat } from "./openmls-seat.ts"
@@ -11,7 +11,7 @@ import { clientName, loadOpenMls, openMlsGroupId, openMlsSeat } from "./openmls-
 beforeAll(loadOpenMls)
 
 const suite = makeNodeSuite()
-const engine = testEngine(suite)
+const engine = testEngine(suite, realTime)
 const utf8 = (text: string) => new TextEncoder().encode(text)
 const inWelcome: CommitOptions = { aad: utf8("aad"), treeInWelcome: true }
 

@@ -1,7 +1,7 @@
 import * as fc from "fast-check"
 import { beforeAll, expect, test } from "vitest"
 import { histories, play } from "../../clients/core/messaging/testing/history.ts"
-import { ourSeat } from "../../clients/core/messaging/testing/our-seat.ts"
+import { ourSeat, realTime, testEngine } from "../../clients/core/messaging/testing/our-seat.ts"
 import { openRoom } from "../../clients/core/messaging/testing/seat.ts"
 import { makeNodeSuite } from "../../clients/node/crypto/suite.ts"
 import { effort, isLong } from "../support/effort.ts"
@@ -10,7 +10,8 @@ import { clientName, loadOpenMls, openMlsGroupId, openMlsSeat } from "./openmls-
 beforeAll(loadOpenMls)
 
 const suite = makeNodeSuite()
-const ours = (number: number) => ourSeat(suite, clientName(number), { treeInWelcome: true })
+const engine = testEngine(suite, realTime)
+const ours = (number: number) => ourSeat(suite, clientName(number), { engine, treeInWelcome: true })
 
 test.runIf(isLong)("OpenMLS and our engine apply each other's adds, updates and removals", async () => {
   const [a, b, c, d] = [clientName(1), clientName(2), clientName(3), clientName(4)]
