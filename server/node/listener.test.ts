@@ -1,11 +1,13 @@
 // The port itself, against clients that are slow, broken, or slow to disconnect.
-import { execFileSync } from "node:child_process"
+import { execFileSync, spawn } from "node:child_process"
+import { once } from "node:events"
 import { mkdtempSync, readFileSync, rmSync } from "node:fs"
 import http from "node:http"
 import http2, { type ClientHttp2Session } from "node:http2"
 import { connect, type Socket } from "node:net"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
+import { text } from "node:stream/consumers"
 import { connect as connectTls } from "node:tls"
 import { createClient } from "@connectrpc/connect"
 import { createConnectTransport, createGrpcTransport } from "@connectrpc/connect-node"
@@ -226,6 +228,16 @@ describe("a call", () => {
   })
 })
 
+const callsWhenAsked = `
+  process.stdout.write(" ")
+  process.stdin.once("data", () => {
+    require("node:http")
+      .get("http://127.0.0.1:" + process.argv[1] + "/.well-known/jwks.json", ({ statusCode }) => console.log(statusCode))
+      .on("error", ({ code }) => console.log(code))
+      .on("close", () => process.exit())
+  })
+`
+
 /** Grace periods longer than a test, for connections that do not end on their own. */
 const patient = { drainMs: 600_000, listener: { graceMs: 600_000 } }
 
@@ -258,6 +270,31 @@ describe("closing", () => {
       cause: { syscall: "connect" },
     })
     expect((await call).status).toBe(504)
+    await closed
+  })
+
+  test("answers on a connection that has sent nothing yet", async () => {
+    const server = await start({ listener: { idleGraceMs: 10_000 } })
+    const socket = dial(server)
+    await once(server.app.server, "connection")
+    const answered = untilClosed(socket)
+    const closed = server.app.close()
+    await pause(100)
+    socket.write(jwks)
+    expect((await answered).text).toMatch(/^HTTP\/1\.1 200 [\s\S]*\r\nconnection: close\r\n/i)
+    await closed
+  })
+
+  test("answers on a connection that waits to be accepted", async () => {
+    const server = await start({ listener: { idleGraceMs: 10_000 } })
+    const client = spawn(process.execPath, ["-e", callsWhenAsked, String(server.port)])
+    closing.push(() => client.kill())
+    await once(client.stdout, "data")
+    client.stdin.write("now")
+    // Meanwhile this process accepts nothing.
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 500)
+    const closed = server.app.close()
+    expect((await text(client.stdout)).trim()).toBe("200")
     await closed
   })
 

@@ -16,7 +16,7 @@ export interface ListenerOptions {
   readonly graceMs?: number
   /**
    * Time after close() before idle connections are closed. A client in the middle of its next request then gets a
-   * response that closes the connection, and not a reset.
+   * response that closes the connection, and not a reset. Connections that wait to be accepted are accepted, too.
    */
   readonly idleGraceMs?: number
 }
@@ -69,8 +69,9 @@ function cleartextListener(handler: RequestListener, limits: Limits): Server {
   front.on("listening", () => http1.emit("listening"))
   front.on("close", () => http1.close())
   return asHttpServer(front, limits, (isIdleAllowed) => {
-    if (!isIdleAllowed) http1.closeIdleConnections()
     for (const session of sessions) session.close()
+    if (isIdleAllowed) return
+    http1.closeIdleConnections()
     for (const socket of undecided) socket.destroy()
   })
 }
@@ -155,10 +156,12 @@ function asHttpServer(
     const closeDue = () => closeIdle(performance.now() < idleUntil)
     // Repeated, because a connection becomes idle when its last call is answered.
     const sweep = setInterval(closeDue, 50)
-    closeServer((error) => {
-      clearTimeout(cut)
-      clearInterval(sweep)
-      done?.(error)
+    void untilQueueIsEmpty(server, idleUntil).then(() => {
+      closeServer((error) => {
+        clearTimeout(cut)
+        clearInterval(sweep)
+        done?.(error)
+      })
     })
     closeDue()
     return server
@@ -172,6 +175,30 @@ function asHttpServer(
     setTimeout: () => server,
   }) as unknown as Server
 }
+
+/** Above it, a connection may have arrived in a turn of the event loop after the loop accepted the others. */
+const shortTurnMs = 2
+
+/**
+ * Waits for a short turn of the event loop without a new connection. A system resets the connections that a closed port
+ * has not accepted, and a proxy does not repeat their calls, because it cannot know that no server has seen them.
+ *
+ * @param until By the clock of `performance`.
+ */
+async function untilQueueIsEmpty(server: SocketServer, until: number): Promise<void> {
+  let arrived = 0
+  const count = () => arrived++
+  server.on("connection", count)
+  for (let isEmpty = false; !isEmpty && performance.now() < until; ) {
+    const [before, startedAt] = [arrived, performance.now()]
+    await nextTurn()
+    await nextTurn()
+    isEmpty = arrived === before && performance.now() - startedAt < 2 * shortTurnMs
+  }
+  server.off("connection", count)
+}
+
+const nextTurn = () => new Promise<void>((resolve) => setImmediate(resolve))
 
 // node:http2's compatibility API has all members of node:http that Fastify and Connect use.
 const compatible = (handler: RequestListener) =>

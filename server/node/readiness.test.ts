@@ -28,6 +28,7 @@ describeOnEachStore("/readyz", (kind) => {
     port = Number(new URL(await app.listen({ host: "127.0.0.1", port: 0 })).port)
   })
   afterEach(async () => {
+    agent.destroy()
     await app.close()
     await opened.close()
   })
