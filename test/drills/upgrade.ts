@@ -23,6 +23,8 @@ interface UpgradeFigures {
   readonly extra: number
   /** Servers that got SIGTERM while the writers called, and the milliseconds until each had ended. */
   readonly stops: readonly number[]
+  /** Failed calls while servers of each release stopped, and otherwise. */
+  readonly failed: { readonly oldStopped: number; readonly newStopped: number; readonly otherwise: number }
   /** Acknowledged writes while a server stopped. */
   readonly acknowledgedMeanwhile: number
   /** Milliseconds of the refreshes: half of them, 99 %, all. */
@@ -60,41 +62,45 @@ export async function upgrade(writes: number, writerCount = 8): Promise<UpgradeF
   }
   const stops: number[] = []
   let acknowledgedMeanwhile = 0
+  const failed = { oldStopped: 0, newStopped: 0, otherwise: 0 }
   try {
     const old = await start(release.folder, ports.upstream)
     const signIn = (index: number) => signInAtStandIn(old.url, index)
     const writers = await startWriters(proxy.url, writerCount, signIn, certificate.cert)
-    const stop = async (program: RunningProgram) => {
+    const failures = () => Object.values(writers.failures()).reduce((sum, count) => sum + count, 0)
+    const stop = async (program: RunningProgram, release: "oldStopped" | "newStopped") => {
       running.delete(program)
       // nginx passes over a server for a second after it refused a connection, as the other one did before it started.
       await sleep(2_000)
-      const [startedAt, before] = [performance.now(), writers.acknowledged()]
+      const [startedAt, before, failedBefore] = [performance.now(), writers.acknowledged(), failures()]
       await program.end("SIGTERM")
       stops.push(Math.round(performance.now() - startedAt))
       acknowledgedMeanwhile += writers.acknowledged() - before
       // Served by the other one.
       await writers.more(writes)
+      failed[release] += failures() - failedBefore
     }
     await writers.more(writes)
     const next = await start(here, ports.second)
     const migrated = /"migrations":\[([^\]]*)\]/.exec(next.output())?.[1]?.split(",").length ?? 0
     await writers.more(writes)
-    await stop(old)
+    await stop(old, "oldStopped")
     // Back to the old release, on the new schema, and forward again.
     const again = await start(release.folder, ports.upstream)
     await writers.more(writes)
-    await stop(next)
+    await stop(next, "newStopped")
     await start(here, ports.second)
-    await stop(again)
+    await stop(again, "oldStopped")
     const { applied: finished } = (await administer(environment, "migrate", "--finish")) as { applied: string[] }
     await writers.more(writes)
     await writers.stop()
+    failed.otherwise = failures() - failed.oldStopped - failed.newStopped
     const { db, close } = openPostgres(postgres.url, { maxConnections: 1 })
     const compared = await compareWithDatabase(db, writers)
     await close()
     return {
       ...{ acknowledged: writers.acknowledged(), failures: writers.failures(), ...compared },
-      ...{ stops, acknowledgedMeanwhile, refreshMs: quantiles(writers.durations()), migrated, finished },
+      ...{ stops, failed, acknowledgedMeanwhile, refreshMs: quantiles(writers.durations()), migrated, finished },
     }
   } finally {
     await Promise.all([...running].map((program) => program.end("SIGTERM")))
