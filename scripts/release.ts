@@ -25,8 +25,6 @@ interface ReleaseOptions {
   readonly architectures: readonly Architecture[]
   /** PEM file with an Ed25519 key; without it the release is not signed. */
   readonly keyFile?: string | undefined
-  /** False leaves out the executable files. */
-  readonly hasExecutables?: boolean
   /** The Debian packages; those of base.lock.json by default. */
   readonly base?: readonly LockedPackage[]
 }
@@ -36,7 +34,7 @@ export const releaseCache = join(root, "node_modules/.cache/signet/release")
 
 /** @returns SHA-256 of each file, by its name. */
 export async function buildRelease(options: ReleaseOptions): Promise<ReadonlyMap<string, string>> {
-  const { into, architectures, keyFile, base = readLock(), hasExecutables = true } = options
+  const { into, architectures, keyFile, base = readLock() } = options
   const source = readSource()
   const key = keyFile === undefined ? undefined : readSigningKey(keyFile)
   rmSync(into, { recursive: true, force: true })
@@ -59,12 +57,7 @@ export async function buildRelease(options: ReleaseOptions): Promise<ReadonlyMap
       writeSbom(about, moduleComponents(productionModules(outside)), source.seconds),
     )
   }
-  const materials = await writePrograms(
-    join(build, "@signet/server"),
-    source,
-    { architectures, base, hasExecutables },
-    write,
-  )
+  const materials = await writePrograms(join(build, "@signet/server"), source, { architectures, base }, write)
   for (const [name, content] of deploymentFiles(source.seconds)) write(name, content)
   write("RELEASE-NOTES.md", releaseNotes(version, readFileSync(join(root, "CHANGELOG.md"), "utf8")))
   rmSync(build, { recursive: true })
@@ -88,7 +81,7 @@ const manifestOf = (folder: string): Manifest => JSON.parse(readFileSync(join(fo
 async function writePrograms(
   server: string,
   { commit, seconds }: Source,
-  { architectures, base, hasExecutables }: Required<Pick<ReleaseOptions, "architectures" | "base" | "hasExecutables">>,
+  { architectures, base }: Required<Pick<ReleaseOptions, "architectures" | "base">>,
   write: (name: string, content: Uint8Array | string) => void,
 ) {
   const locked = base.filter(({ architecture }) => architectures.includes(architecture))
@@ -105,13 +98,10 @@ async function writePrograms(
     const about = { type: "container", name: `signet-server (linux/${architecture})` } as const
     write(`signet-server-${version}-${architecture}.cdx.json`, writeSbom(about, components, seconds))
   }
-  if (hasExecutables) {
-    const blob = buildBlob(server, modules, seconds)
-    for (const [architecture, { program }] of nodes) {
-      const content = injectBlob(program, blob)
-      const entry = { path: "signet-server", mode: 0o755, content }
-      write(`signet-server-${version}-linux-${architecture}.tar.gz`, gzipSync(writeTar([entry], seconds)))
-    }
+  const blob = buildBlob(server, modules, seconds)
+  for (const [architecture, { program }] of nodes) {
+    const entry = { path: "signet-server", mode: 0o755, content: injectBlob(program, blob) }
+    write(`signet-server-${version}-linux-${architecture}.tar.gz`, gzipSync(writeTar([entry], seconds)))
   }
   return { debs: locked, nodes: nodes.values() }
 }

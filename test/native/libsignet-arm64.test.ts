@@ -5,7 +5,7 @@ import { join } from "node:path"
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest"
 import { clientOf } from "../../clients/native/wasm/client.ts"
 import { startDeployment } from "../support/edge-server.ts"
-import { isLong } from "../support/effort.ts"
+import { isNightly } from "../support/effort.ts"
 import { messengersOn, textsIn } from "../support/messaging/messengers.ts"
 import { optionsBytes, startDriver, status } from "../support/native/driver.ts"
 import { arm64Emulator as emulator, whyNoArm64 } from "../support/native/library.ts"
@@ -13,7 +13,7 @@ import { primitiveVectors } from "../support/native/primitive-vectors.ts"
 import { callCore, openUnitLibrary, outcome, primitive, type UnitLibrary, utf8 } from "../support/native/unit.ts"
 import { storyStore } from "../support/postgres.ts"
 
-const why = isLong ? whyNoArm64 : "libsignet is not built for arm64: npm run test:long"
+const why = isNightly ? whyNoArm64 : "libsignet is not built for arm64: npm run nightly"
 
 describe.skipIf(why !== undefined)(why ?? "libsignet on arm64", () => {
   let library: UnitLibrary

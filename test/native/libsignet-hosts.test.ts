@@ -7,7 +7,7 @@ import { fromBinary } from "@bufbuild/protobuf"
 import { HttpPieceSchema } from "@signet/proto/host/v1/host"
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest"
 import { makeCertificate } from "../support/certificate.ts"
-import { isLong } from "../support/effort.ts"
+import { isNightly } from "../support/effort.ts"
 import type { Driver, HostMode } from "../support/native/driver.ts"
 import { type EchoServer, startEchoServer } from "../support/native/echo-server.ts"
 import { whyNoLibrary } from "../support/native/library.ts"
@@ -24,8 +24,8 @@ import {
   utf8,
 } from "../support/native/unit.ts"
 
-/** The long form repeats the tests with a host that sanitizers watch; the engine's own code is not instrumented. */
-const builds = isLong ? ["nothing", "address,undefined"] : ["nothing"]
+/** The engine's own code is not instrumented. Stories run the library as it is published. */
+const builds = isNightly ? ["nothing", "address,undefined"] : ["address,undefined"]
 
 describe.skipIf(whyNoLibrary !== undefined).for(builds)(
   whyNoLibrary ?? "libsignet's hosts, sanitized by %s",

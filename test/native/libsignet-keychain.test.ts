@@ -2,7 +2,7 @@
 import { copyFileSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest"
-import { isLong } from "../support/effort.ts"
+import { isNightly } from "../support/effort.ts"
 import type { Driver, NativeOptionsInit } from "../support/native/driver.ts"
 import { whyNoLibrary } from "../support/native/library.ts"
 import { bytes, type Json, openUnitLibrary, outcome, primitive, type UnitLibrary } from "../support/native/unit.ts"
@@ -13,7 +13,7 @@ const reason = { unavailable: 1, locked: 3, missing: 6 }
 const whenUnlocked = "aku"
 const afterFirstUnlock = "cku"
 
-describe.skipIf(whyNoLibrary !== undefined).for(isLong ? ["nothing", "address,undefined"] : ["nothing"])(
+describe.skipIf(whyNoLibrary !== undefined).for(isNightly ? ["nothing", "address,undefined"] : ["address,undefined"])(
   whyNoLibrary ?? "libsignet's box in a fake Keychain, sanitized by %s",
   (sanitize) => {
     let library: UnitLibrary

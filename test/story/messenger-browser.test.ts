@@ -6,13 +6,16 @@ import { buildWorker } from "../../scripts/console/messenger-worker.ts"
 import type { MessengerSettings } from "../interop/browser/messenger-page.ts"
 import { chromiumMissing, launchChromium, serveModulePage } from "../support/chromium.ts"
 import { type Deployment, startDeployment } from "../support/edge-server.ts"
-import { effort, isLong } from "../support/effort.ts"
+import { effort, isLong, isNightly } from "../support/effort.ts"
 import { type Messengers, messengersOn, type OpenedMessenger } from "../support/messaging/messengers.ts"
 import { storyStore } from "../support/postgres.ts"
 
 const title = `the messenger in Chromium${chromiumMissing ? ` (skipped: ${chromiumMissing})` : ""}`
 const utf8 = (text: string) => new TextEncoder().encode(text)
+/** Where the page's core runs: on the page itself, or as WASM in its Worker, which takes twice as long. */
 const cores = ["direct", "wasm"] as const
+/** One of both in .ci/run. */
+const coresOf = (chosen: "direct" | "wasm") => (isNightly ? cores : [chosen])
 const isAtEdge = process.env.SIGNET_MESSAGING === "edge"
 
 describe.skipIf(chromiumMissing !== undefined)(title, () => {
@@ -100,7 +103,7 @@ describe.skipIf(chromiumMissing !== undefined)(title, () => {
     expect(await tab.evaluate(() => window.messenger.stealKeys())).toEqual(Array(2).fill("InvalidAccessError"))
   })
 
-  test.runIf(isLong).each(cores)(
+  test.runIf(isLong).each(coresOf("direct"))(
     "%s: a page writes a backup, and a page of another browser restores it",
     async (given) => {
       core = given
@@ -125,7 +128,7 @@ describe.skipIf(chromiumMissing !== undefined)(title, () => {
     },
   )
 
-  test.runIf(isLong).each(cores)(
+  test.runIf(isLong).each(coresOf("direct"))(
     "%s: a page transfers the history to a page of another browser, and both continue after a reload",
     async (given) => {
       core = given
@@ -154,7 +157,7 @@ describe.skipIf(chromiumMissing !== undefined)(title, () => {
     },
   )
 
-  test.runIf(isLong).each(cores)(
+  test.runIf(isLong).each(coresOf("wasm"))(
     "%s: a user who has lost a browser restores the backup at the service in another one, and is admitted",
     async (given) => {
       core = given
@@ -185,7 +188,7 @@ describe.skipIf(chromiumMissing !== undefined)(title, () => {
     },
   )
 
-  test.runIf(isLong).each(cores)(
+  test.runIf(isLong).each(coresOf("wasm"))(
     "%s: two tabs are one device: nothing is sent or reported twice, and both get everything",
     async (given) => {
       core = given
@@ -255,7 +258,7 @@ describe.skipIf(chromiumMissing !== undefined)(title, () => {
     },
   )
 
-  const moments: ["direct" | "wasm", string, boolean][] = cores.flatMap((each) => [
+  const moments: ["direct" | "wasm", string, boolean][] = coresOf("wasm").flatMap((each) => [
     [each, "reached the service", true],
     [each, "left the page", false],
   ])

@@ -22,6 +22,9 @@ export function effort<Amount>(small: Amount, ci: Amount, nightly: Amount): Amou
 /** False in `npm test`. For `test.runIf`: tests that take seconds and whose rule quicker tests cover, too. */
 export const isLong = effort(false, true, true)
 
+/** For tests that take minutes of a processor's time. .ci/run names them among its skips (allowed-skips.json). */
+export const isNightly = effort(false, false, true)
+
 /** The rows of a repeated test: the first `count` in `npm test`, all in the long form. */
 export const sample = <Row>(count: number, rows: readonly Row[]): readonly Row[] =>
   effort(rows.slice(0, count), rows, rows)
