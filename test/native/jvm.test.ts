@@ -169,7 +169,7 @@ describe.skipIf(whyNoJvm !== undefined)(whyNoJvm ?? "the client for the JVM", ()
     const member = await open("calls")
     await member.succeed("calls", effort("2000", "20000", "20000"))
     const before = Number(await member.succeed("rss"))
-    const nanoseconds = await member.succeed("calls", effort("1000", "100000", "1000000"))
+    const nanoseconds = await member.succeed("calls", effort("1000", "20000", "1000000"))
     const after = Number(await member.succeed("rss"))
     console.log(
       `a call over JNI: ${(Number(nanoseconds) / 1000).toFixed(0)} µs; resident ${before} KB, then ${after} KB`,

@@ -5,7 +5,7 @@ import { join } from "node:path"
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
 import { createTaint } from "../../clients/react-native/testing/taint.ts"
 import { type Deployment, startDeployment } from "../support/edge-server.ts"
-import { effort, isLong } from "../support/effort.ts"
+import { effort, isLong, isNightly } from "../support/effort.ts"
 import { fastTmpdir } from "../support/fast-tmpdir.ts"
 import { type Messengers, messengersOn, textsIn } from "../support/messaging/messengers.ts"
 import { optionsBytes } from "../support/native/driver.ts"
@@ -246,7 +246,7 @@ describe.skipIf(whyNoJsi !== undefined)(whyNoJsi ?? "the native module of React 
     async () => {
       const ida = start("ida")
       const growth = 8 * 1024
-      const given = { options: options(), count: effort(0, 100_000, 1_000_000), growth }
+      const given = { options: options(), count: effort(0, 20_000, 1_000_000), growth }
       const { nanoseconds, before, after } = await ida.ask<Record<"nanoseconds" | "before" | "after", number>>(
         "calls",
         given,
@@ -258,7 +258,7 @@ describe.skipIf(whyNoJsi !== undefined)(whyNoJsi ?? "the native module of React 
     600_000,
   )
 
-  test.runIf(isLong).each(["thread", "address,undefined"])(
+  test.runIf(isLong).each(isNightly ? ["thread", "address,undefined"] : ["address,undefined"])(
     "threads may call an engine while it opens and closes (sanitizer: %s)",
     async (sanitizer) => {
       const program = await buildEngineTest(sanitizer)

@@ -188,7 +188,7 @@ describeOnPostgres("the program, killed", () => {
 
   test.runIf(isLong)("at random moments loses no answered write", async () => {
     const devices = Array.from({ length: 8 }, (_, i) => newDevice(i))
-    for (let round = 0; round < effort(1, 4, 300); round++) {
+    for (let round = 0; round < effort(1, 2, 300); round++) {
       await killAtWork(program, devices, 25)
       await expectOneSuccessorEach(direct.db)
       await startAgain()

@@ -224,7 +224,7 @@ describe.each(chosen)("%s", (name, { who, prepare, act, check }) => {
       ...places(counts.store).flatMap((at) => storeFaults.map((kind) => ({ store: { at, ...kind } }))),
     ]
     // A share of all, selected by the seed; the long form runs all of them.
-    const step = effort(all.length, Math.ceil(all.length / 24), 1)
+    const step = effort(all.length, Math.ceil(all.length / 12), 1)
     for (let i = numbers(seed)(step); i < all.length; i += step) {
       await runOnce(all[i], `trouble ${i}`).catch((cause: unknown) => {
         throw new Error(`with ${JSON.stringify(all[i])} of ${JSON.stringify(counts)}`, { cause })
