@@ -191,15 +191,16 @@ const withoutPrevious =
 describe.skipIf(withoutPrevious !== "")(
   `an upgrade from the release before${withoutPrevious && ` (skipped: ${withoutPrevious})`}`,
   () => {
-    test("loses no write and hardly a call, can be undone, and is finished by a command", async () => {
+    test("loses no write, no call by the new release, can be undone, and is finished by a command", async () => {
       const each = effort(0, 20, 5_000)
       const figures = await upgrade(each, restartWriters)
       console.log(figures)
       expect(figures).toMatchObject({ lost: 0, extra: 0 })
       expect(figures?.acknowledged).toBeGreaterThanOrEqual(7 * each)
-      // nginx does not repeat a POST on whose connection a server stopped, so single calls fail and are retried.
-      const failed = Object.values(figures?.failures ?? {}).reduce((sum, count) => sum + count, 0)
-      expect(failed).toBeLessThanOrEqual((figures?.acknowledged ?? 0) / 100)
+      // The release before closes connections that nginx has opened and it has not read, so single calls fail.
+      const { oldStopped = Number.NaN, ...others } = figures?.failed ?? {}
+      expect(others).toEqual({ newStopped: 0, otherwise: 0 })
+      expect(oldStopped).toBeLessThanOrEqual((figures?.acknowledged ?? 0) / 100)
       expect(figures?.stops).toHaveLength(3)
       expect(figures?.acknowledgedMeanwhile).toBeGreaterThan(0)
       expect(figures?.migrated).toBeGreaterThan(0)
