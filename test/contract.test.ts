@@ -57,6 +57,7 @@ const restRoutes = [
   "GET /auth/apps/{app_id}: AppAuthService.GetApp, scope auth.apps.read",
   "GET /auth/apps: AppAuthService.ListApps, scope auth.apps.read",
   "GET /auth/audit-checkpoints: AuditService.ListAuditCheckpoints, scope auth.audit.read",
+  "GET /auth/audit-event-counts: AuditService.CountAuditEvents, scope auth.audit.read",
   "GET /auth/audit-events: AuditService.ListAuditEvents, scope auth.audit.read",
   "GET /auth/audit-links: AuditService.ListAuditLinks, scope auth.audit.read",
   "GET /auth/delegation-policies/{policy_id}/delegations: DelegationService.ListPolicyDelegations, USER and scope auth.delegation.write",

@@ -3,6 +3,7 @@
 
 import type { AdministrationTx, Place, PlaceFacts } from "./administration/ports.ts"
 import type { CheckpointHeads } from "./audit/checkpoint.ts"
+import type { CountQuery, EventCounts } from "./audit/count.ts"
 import type { AuditEvent } from "./audit/event.ts"
 import type { AuditFilter } from "./audit/filter.ts"
 import type { Linked } from "./audit/verify-chains.ts"
@@ -333,6 +334,8 @@ export interface AuditLog {
   storedIds(ids: readonly AuditEventId[]): Promise<ReadonlySet<AuditEventId>>
   /** Newest first. The cursor holds an event's id and time. */
   list(filter: AuditFilter, page: Page): Promise<readonly AuditEvent[]>
+  /** Counts events in buckets of time. It reads at most the newest `most` of the place. */
+  count(query: CountQuery): Promise<EventCounts>
   /** The links of a chain after this sequence number, in order. */
   links(shard: string, afterSeq: bigint, size: number): Promise<readonly Linked[]>
   /** Checkpoints after this one, each with all of its heads. */

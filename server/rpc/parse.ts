@@ -1,16 +1,18 @@
 // Maps the contract's enums to the kernel's names. Validation has refused unknown numbers.
 import type { DescEnum } from "@bufbuild/protobuf"
 import type { GrantLevel } from "@signet/kernel/administration/records"
+import type { CountGroup } from "@signet/kernel/audit/count"
 import type { AuditEvent } from "@signet/kernel/audit/event"
 import { Refused } from "@signet/kernel/errors"
 import type { Membership, Platform, Provider } from "@signet/kernel/records"
-import { AuditEvent_OutcomeSchema } from "@signet/proto/auth/v1/audit_service"
+import { AuditEvent_OutcomeSchema, CountAuditEventsRequest_GroupSchema } from "@signet/proto/auth/v1/audit_service"
 import { Membership_StatusSchema, PlatformSchema, ProviderSchema } from "@signet/proto/auth/v1/records"
 import { GrantLevelSchema } from "@signet/proto/auth/v1/roles"
 
 const providers: readonly Provider[] = ["IDP_A", "IDP_B", "IDP_C"]
 const platforms: readonly Platform[] = ["ANDROID", "IOS", "WEB"]
 const grantLevels: readonly GrantLevel[] = ["APP", "TENANT", "CONTEXT", "RESOURCE"]
+const countGroups: readonly CountGroup[] = ["KIND", "OUTCOME", "REASON"]
 const auditOutcomes: readonly AuditEvent["outcome"][] = ["SUCCESS", "FAILURE", "DENIED"]
 const membershipStatuses: readonly Membership["status"][] = [
   "INVITED",
@@ -42,3 +44,6 @@ export const grantLevelOf = (number: number): GrantLevel =>
 /** Null for UNSPECIFIED, which selects every outcome. */
 export const auditOutcomeOf = (number: number): AuditEvent["outcome"] | null =>
   number === 0 ? null : named(AuditEvent_OutcomeSchema, auditOutcomes, number, "outcome")
+
+export const countGroupOf = (number: number): CountGroup =>
+  named(CountAuditEventsRequest_GroupSchema, countGroups, number, "group_by")

@@ -1,7 +1,13 @@
 // Attempts by the administrators of one place to read audit events of another.
 import type { MessageInitShape } from "@bufbuild/protobuf"
+import { timestampFromMs } from "@bufbuild/protobuf/wkt"
 import { newId } from "@signet/kernel/ids"
-import type { AuditEvent, ListAuditEventsRequestSchema } from "@signet/proto/auth/v1/audit_service"
+import {
+  type AuditEvent,
+  type CountAuditEventsRequestSchema,
+  CountAuditEventsRequest_Group as Group,
+  type ListAuditEventsRequestSchema,
+} from "@signet/proto/auth/v1/audit_service"
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
 import { type AdministeredWorld, type AdministratorName, administeredWorld } from "../support/administration.ts"
 import { bearer, type Clients, clientsOver, protocols, refusal } from "../support/clients.ts"
@@ -54,6 +60,12 @@ afterAll(() => server?.close())
 type Asked = MessageInitShape<typeof ListAuditEventsRequestSchema>
 const list = (by: AdministratorName, asked: Asked = {}) =>
   clients.audit.listAuditEvents({ pageSize: 200, ...asked }, world.as(by))
+/** Of the hour before and the hour after now. */
+const count = (by: AdministratorName, asked: MessageInitShape<typeof CountAuditEventsRequestSchema> = {}) => {
+  const nowMs = server.deps.clock.nowMs()
+  const time = { startTime: timestampFromMs(nowMs - 3_600_000), endTime: timestampFromMs(nowMs + 3_600_000) }
+  return clients.audit.countAuditEvents({ ...time, ...asked }, world.as(by))
+}
 const placeOf = ({ appId, tenantId, contextId }: AuditEvent) => `${appId} ${tenantId} ${contextId}`
 const placesSeen = async (by: AdministratorName, asked: Asked = {}) =>
   new Set((await list(by, asked)).auditEvents.map(placeOf))
@@ -79,6 +91,21 @@ describe("events of a place that the caller does not administer never appear", (
     for (const filter of filters) expect(await placesSeen(by, filter)).toEqual(new Set(expected()))
     const own = { appId: by === "otherAdmin" ? world.other.id : world.app.id }
     expect(await placesSeen(by, own)).toEqual(new Set(expected()))
+  })
+
+  test.each(reach)("to %s, in a count", async (by, expected) => {
+    const { app, other, people, tenant, context } = world
+    const own = { appId: by === "otherAdmin" ? other.id : app.id }
+    const inContext = { ...own, tenantId: tenant.id, contextId: context.id }
+    const granted = { kinds: ["grant.created"], groupBy: [Group.KIND, Group.REASON] }
+    for (const place of [{}, own, ...(by === "tenantAdmin" || by === "contextAdmin" ? [inContext] : [])]) {
+      const places = place === inContext ? 1 : expected().length
+      const { counts } = await count(by, { ...place, ...granted })
+      expect(counts).toMatchObject([{ kind: "grant.created", count: places * Object.keys(people).length }])
+      const { auditEvents } = await list(by, place)
+      const { counts: all } = await count(by, { ...place, bucketSeconds: 60 })
+      expect(all.reduce((sum, each) => sum + each.count, 0)).toBe(auditEvents.length)
+    }
   })
 
   test.each(reach)("to %s, by the id of the event", async (by, expected) => {
@@ -122,6 +149,8 @@ test("a place out of the caller's scope and one that does not exist get the same
       request,
       "PermissionDenied RESOURCE_UNRESOLVED",
     ])
+    const { appId = "", tenantId = "", contextId = "" } = request
+    expect(await refusal(count(by, { appId, tenantId, contextId }))).toBe("PermissionDenied RESOURCE_UNRESOLVED")
   }
 })
 
@@ -156,7 +185,11 @@ test("a caller without auth.audit.read reads nothing, even with all other admini
   const scopes = ["auth.apps.read", "auth.apps.write", "auth.members.read", "auth.principals.read"]
   const { token } = await signIn(server, clients, "administers all but this", { app: world.app, scopes })
   expect(await refusal(clients.audit.listAuditEvents({}, bearer(token)))).toBe("PermissionDenied MISSING_SCOPE")
+  const time = { startTime: timestampFromMs(0), endTime: timestampFromMs(1) }
+  expect(await refusal(clients.audit.countAuditEvents(time, bearer(token)))).toBe("PermissionDenied MISSING_SCOPE")
 })
+
+const hour = "startTime=2026-01-01T00:00:00Z&endTime=2026-01-01T01:00:00Z"
 
 describe("an invalid request is refused before the store is queried", () => {
   test.each([
@@ -173,5 +206,23 @@ describe("an invalid request is refused before the store is queried", () => {
   ])("%s", async (query) => {
     const answer = await fetch(`${server.url}/auth/audit-events?${query}`, world.as("admin"))
     expect([answer.status, (await answer.json()).reason]).toEqual([400, "INVALID_FIELD"])
+  })
+
+  test.each([
+    ["", "start_time", "value is required"],
+    ["startTime=1970-01-01T00:00:00Z", "end_time", "value is required"],
+    ["startTime=1970-01-01T00:00:01Z&endTime=1970-01-01T00:00:01Z", "end_time", "must be after start_time"],
+    ["startTime=1970-01-01T00:00:00Z&endTime=1970-01-01T00:16:41Z&bucketSeconds=1", "bucket_seconds", "1001 buckets"],
+    [`${hour}&bucketSeconds=31622401`, "bucket_seconds", "less than or equal to 31622400"],
+    [`${hour}&kinds=login`, "kinds[0]", "does not match regex pattern"],
+    [`${hour}&groupBy=GROUP_UNSPECIFIED`, "group_by[0]", "must not be in list [0]"],
+    [`${hour}&groupBy=KIND&groupBy=KIND`, "group_by", "unique items"],
+    [`${hour}&tenantId=everywhere`, "tenant_id", "does not match regex pattern"],
+  ])("counts of %s: names %s and its rule", async (query, field, rule) => {
+    const answer = await fetch(`${server.url}/auth/audit-event-counts?${query}`, world.as("admin"))
+    const text = await answer.text()
+    expect([answer.status, JSON.parse(text).reason]).toEqual([400, "INVALID_FIELD"])
+    expect(text).toContain(field)
+    expect(text).toContain(rule)
   })
 })

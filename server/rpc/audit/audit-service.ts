@@ -17,6 +17,7 @@ import { pageAsked, pageFound } from "../page.ts"
 import { auditOutcomeOf } from "../parse.ts"
 import type { TokenDeps } from "../token/deps.ts"
 import { auditEvent } from "./audit.ts"
+import { countEvents } from "./audit-count.ts"
 import { exportCheckpoints, exportLinks, type ListPlace } from "./audit-export.ts"
 import { explainAccess, type RequirementOf } from "./explain-access.ts"
 
@@ -35,6 +36,10 @@ export function auditService(deps: TokenDeps, requirementOf: RequirementOf): Ser
         const { page, nextPageToken } = pageFound(deps.secrets, key, request, found)
         return { auditEvents: page.map(({ event }) => auditEventShape(event)), nextPageToken }
       }),
+
+    // Limited as a write, because it reads a thousand times as many events as a list.
+    countAuditEvents: (request, context) =>
+      administer(deps, context, "write", async (admin) => countEvents(admin, await listPlace(admin, request), request)),
 
     // Counted as a write, because each call appends an event.
     listAuditLinks: (request, context) =>

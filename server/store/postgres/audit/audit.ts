@@ -4,6 +4,7 @@ import type { AuditEventId } from "@signet/kernel/ids"
 import type { AuditLog } from "@signet/kernel/ports"
 import { commitMarker } from "../batched-query.ts"
 import { array, type Database, run } from "../sql.ts"
+import { countEvents } from "./audit-count.ts"
 import { auditExports } from "./audit-export.ts"
 import { findKeys, ownKey } from "./audit-keys.ts"
 import { listEvents } from "./audit-list.ts"
@@ -182,6 +183,11 @@ export function auditLog(db: Database, { seals, keyCache, onCommitted }: AuditLo
     },
 
     ...auditExports(db),
+
+    async count(query) {
+      await flush()
+      return countEvents(db, query)
+    },
 
     async list(filter, page) {
       await flush()

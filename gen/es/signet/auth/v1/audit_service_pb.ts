@@ -18,7 +18,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file signet/auth/v1/audit_service.proto.
  */
 export const file_signet_auth_v1_audit_service: GenFile = /*@__PURE__*/
-  fileDesc("CiJzaWduZXQvYXV0aC92MS9hdWRpdF9zZXJ2aWNlLnByb3RvEg5zaWduZXQuYXV0aC52MSKwAgoURXhwbGFpbkFjY2Vzc1JlcXVlc3QSJAoMYWNjZXNzX3Rva2VuGAEgASgJQg6AAQG6SAhyBhABGICAARIcCgZtZXRob2QYAiABKAlCCrpIB3IFEAEYgAJIABI3CgtyZXF1aXJlbWVudBgDIAEoCzIgLnNpZ25ldC5hdXRoei52MS5BdXRoUmVxdWlyZW1lbnRIABIaCghhdWRpZW5jZRgEIAEoCUIIukgFcgMYgAISMwoIcmVzb3VyY2UYBSABKAsyIS5zaWduZXQuYXV0aC52MS5FeHBsYWluZWRSZXNvdXJjZRI5Cgl0ZW5hbnRfaWQYBiABKAlCJrpII9gBAXIeMhxedGVuX1swLTlhLWhqa21ucC10di16XXsyNn0kQg8KBnRhcmdldBIFukgCCAEi0AEKEUV4cGxhaW5lZFJlc291cmNlEiwKBHR5cGUYASABKAlCHrpIG3IZMhdeW2Etel1bYS16MC05Xy5dezAsNjN9JBIWCgJpZBgCIAEoCUIKukgHcgUQARiAAhI5Cgl0ZW5hbnRfaWQYAyABKAlCJrpII9gBAXIeMhxedGVuX1swLTlhLWhqa21ucC10di16XXsyNn0kEjoKCmNvbnRleHRfaWQYBCABKAlCJrpII9gBAXIeMhxeY3R4X1swLTlhLWhqa21ucC10di16XXsyNn0kIrMBChVFeHBsYWluQWNjZXNzUmVzcG9uc2USDwoHYWxsb3dlZBgBIAEoCBIMCgRzdGVwGAIgASgNEicKBnJlYXNvbhgDIAEoDjIXLnNpZ25ldC5hdXRoei52MS5SZWFzb24SDgoGY2FsbGVyGAQgASgJEjMKC3JlcXVpcmVtZW50GAUgASgLMh4uc2lnbmV0LmF1dGgudjEuRXhwbGFpbmVkQ2hlY2sSDQoFZm91bmQYBiADKAkivAEKDkV4cGxhaW5lZENoZWNrEg0KBWFza2VkGAEgASgJEg0KBWhvbGRzGAIgASgIEhMKC2ZhaWxlZF9zdGVwGAMgASgNEicKBnJlYXNvbhgEIAEoDjIXLnNpZ25ldC5hdXRoei52MS5SZWFzb24SDQoFZm91bmQYBSADKAkSEwoLaXNfZGVjaXNpdmUYBiABKAgSKgoCb2YYByADKAsyHi5zaWduZXQuYXV0aC52MS5FeHBsYWluZWRDaGVjayLKAQoVTGlzdEF1ZGl0TGlua3NSZXF1ZXN0EjYKBmFwcF9pZBgBIAEoCUImukgj2AEBch4yHF5hcHBfWzAtOWEtaGprbW5wLXR2LXpdezI2fSQSOQoJdGVuYW50X2lkGAIgASgJQia6SCPYAQFyHjIcXnRlbl9bMC05YS1oamttbnAtdHYtel17MjZ9JBIhCglhZnRlcl9zZXEYAyABKARCDrpICzIJGP////////8PEhsKCXBhZ2Vfc2l6ZRgEIAEoDUIIukgFKgMY9AMiUQoWTGlzdEF1ZGl0TGlua3NSZXNwb25zZRINCgVjaGFpbhgBIAEoCRIoCgVsaW5rcxgCIAMoCzIZLnNpZ25ldC5hdXRoLnYxLkF1ZGl0TGluayJ2CglBdWRpdExpbmsSCwoDc2VxGAEgASgEEhAKCGV2ZW50X2lkGAIgASgJEhIKCmV2ZW50X2hhc2gYAyABKAwSFAoMbGlua2VkX2F0X21zGAQgASgEEgwKBGhhc2gYBSABKAwSEgoKZXZlbnRfdGV4dBgGIAEoCSLSAQobTGlzdEF1ZGl0Q2hlY2twb2ludHNSZXF1ZXN0EjYKBmFwcF9pZBgBIAEoCUImukgj2AEBch4yHF5hcHBfWzAtOWEtaGprbW5wLXR2LXpdezI2fSQSOQoJdGVuYW50X2lkGAIgASgJQia6SCPYAQFyHjIcXnRlbl9bMC05YS1oamttbnAtdHYtel17MjZ9JBIkCgxhZnRlcl9udW1iZXIYAyABKARCDrpICzIJGP////////8PEhoKCXBhZ2Vfc2l6ZRgEIAEoDUIHukgEKgIYZCJjChxMaXN0QXVkaXRDaGVja3BvaW50c1Jlc3BvbnNlEg0KBWNoYWluGAEgASgJEjQKC2NoZWNrcG9pbnRzGAIgAygLMh8uc2lnbmV0LmF1dGgudjEuQXVkaXRDaGVja3BvaW50IlcKD0F1ZGl0Q2hlY2twb2ludBIOCgZudW1iZXIYASABKAQSCwoDandzGAIgASgJEicKBGhlYWQYAyABKAsyGS5zaWduZXQuYXV0aC52MS5BdWRpdEhlYWQiVQoJQXVkaXRIZWFkEgsKA3NlcRgBIAEoBBIMCgRoYXNoGAIgASgMEi0KBXByb29mGAMgAygLMh4uc2lnbmV0LmF1dGgudjEuQXVkaXRQcm9vZlN0ZXAiLwoOQXVkaXRQcm9vZlN0ZXASDAoEaGFzaBgBIAEoDBIPCgdpc19sZWZ0GAIgASgIIvMEChZMaXN0QXVkaXRFdmVudHNSZXF1ZXN0EjYKBmFwcF9pZBgBIAEoCUImukgj2AEBch4yHF5hcHBfWzAtOWEtaGprbW5wLXR2LXpdezI2fSQSGwoJcGFnZV9zaXplGAIgASgNQgi6SAUqAxjIARIcCgpwYWdlX3Rva2VuGAMgASgJQgi6SAVyAxiABBI5Cgl0ZW5hbnRfaWQYBCABKAlCJrpII9gBAXIeMhxedGVuX1swLTlhLWhqa21ucC10di16XXsyNn0kEjoKCmNvbnRleHRfaWQYBSABKAlCJrpII9gBAXIeMhxeY3R4X1swLTlhLWhqa21ucC10di16XXsyNn0kEjMKBWtpbmRzGAYgAygJQiS6SCGSAR4QFBgBIhhyFhhAMhJeW2Etel9dK1wuW2Etel9dKyQSPQoHb3V0Y29tZRgHIAEoDjIiLnNpZ25ldC5hdXRoLnYxLkF1ZGl0RXZlbnQuT3V0Y29tZUIIukgFggECEAESPAoMcHJpbmNpcGFsX2lkGAggASgJQia6SCPYAQFyHjIcXnBybl9bMC05YS1oamttbnAtdHYtel17MjZ9JBIcCgt0YXJnZXRfdHlwZRgJIAEoCUIHukgEcgIYQBIbCgl0YXJnZXRfaWQYCiABKAlCCLpIBXIDGIACEkEKCnN0YXJ0X3RpbWUYCyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQhG6SA6yAQsiBwj/gtH/rwcyABI/CghlbmRfdGltZRgMIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCEbpIDrIBCyIHCP+C0f+vBzIAImQKF0xpc3RBdWRpdEV2ZW50c1Jlc3BvbnNlEjAKDGF1ZGl0X2V2ZW50cxgBIAMoCzIaLnNpZ25ldC5hdXRoLnYxLkF1ZGl0RXZlbnQSFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJIv0DCgpBdWRpdEV2ZW50EgoKAmlkGAEgASgJEi8KC29jY3VycmVkX2F0GAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIMCgRraW5kGAMgASgJEjMKB291dGNvbWUYBCABKA4yIi5zaWduZXQuYXV0aC52MS5BdWRpdEV2ZW50Lk91dGNvbWUSJwoGcmVhc29uGAUgASgOMhcuc2lnbmV0LmF1dGh6LnYxLlJlYXNvbhIOCgZhcHBfaWQYBiABKAkSEQoJdGVuYW50X2lkGAcgASgJEhIKCmNvbnRleHRfaWQYCCABKAkSGgoSYWN0b3JfcHJpbmNpcGFsX2lkGAkgASgJEhwKFHN1YmplY3RfcHJpbmNpcGFsX2lkGAogASgJEhsKE3N1YmplY3RfaWRlbnRpdHlfaWQYCyABKAkSEgoKc2Vzc2lvbl9pZBgMIAEoCRIrCgZ0YXJnZXQYDSABKAsyGy5zaWduZXQuYXV0aC52MS5BdWRpdFRhcmdldBItCgdyZXF1ZXN0GA4gASgLMhwuc2lnbmV0LmF1dGgudjEuQXVkaXRSZXF1ZXN0IkgKB091dGNvbWUSFwoTT1VUQ09NRV9VTlNQRUNJRklFRBAAEgsKB1NVQ0NFU1MQARILCgdGQUlMVVJFEAISCgoGREVOSUVEEAMiJwoLQXVkaXRUYXJnZXQSDAoEdHlwZRgBIAEoCRIKCgJpZBgCIAEoCSJSCgxBdWRpdFJlcXVlc3QSCgoCaWQYASABKAkSDQoFcm91dGUYAiABKAkSFAoMaXBfdHJ1bmNhdGVkGAMgASgJEhEKCWlzX2VyYXNlZBgEIAEoCDKmBQoMQXVkaXRTZXJ2aWNlEpYBCg9MaXN0QXVkaXRFdmVudHMSJi5zaWduZXQuYXV0aC52MS5MaXN0QXVkaXRFdmVudHNSZXF1ZXN0Gicuc2lnbmV0LmF1dGgudjEuTGlzdEF1ZGl0RXZlbnRzUmVzcG9uc2UiMpACAcraGBESD2F1dGguYXVkaXQucmVhZILT5JMCFBISL2F1dGgvYXVkaXQtZXZlbnRzEo8BCg5MaXN0QXVkaXRMaW5rcxIlLnNpZ25ldC5hdXRoLnYxLkxpc3RBdWRpdExpbmtzUmVxdWVzdBomLnNpZ25ldC5hdXRoLnYxLkxpc3RBdWRpdExpbmtzUmVzcG9uc2UiLsraGBESD2F1dGguYXVkaXQucmVhZILT5JMCExIRL2F1dGgvYXVkaXQtbGlua3MSqgEKFExpc3RBdWRpdENoZWNrcG9pbnRzEisuc2lnbmV0LmF1dGgudjEuTGlzdEF1ZGl0Q2hlY2twb2ludHNSZXF1ZXN0Giwuc2lnbmV0LmF1dGgudjEuTGlzdEF1ZGl0Q2hlY2twb2ludHNSZXNwb25zZSI3kAIBytoYERIPYXV0aC5hdWRpdC5yZWFkgtPkkwIZEhcvYXV0aC9hdWRpdC1jaGVja3BvaW50cxK9AQoNRXhwbGFpbkFjY2VzcxIkLnNpZ25ldC5hdXRoLnYxLkV4cGxhaW5BY2Nlc3NSZXF1ZXN0GiUuc2lnbmV0LmF1dGgudjEuRXhwbGFpbkFjY2Vzc1Jlc3BvbnNlIl/K2hg8SjoKERIPYXV0aC5hdWRpdC5yZWFkChISEGF1dGguZ3JhbnRzLnJlYWQKERIPYXV0aC5yb2xlcy5yZWFkgtPkkwIZOgEqIhQvYXV0aC9hY2Nlc3MvZXhwbGFpbkJVChJkZXYuc2lnbmV0LmF1dGgudjFCEUF1ZGl0U2VydmljZVByb3RvUAFaKnNpZ25ldC5kZXYvcHJvdG8vZ2VuL3NpZ25ldC9hdXRoL3YxO2F1dGh2MWIGcHJvdG8z", [file_buf_validate_validate, file_google_api_annotations, file_google_protobuf_timestamp, file_signet_authz_v1_reason, file_signet_authz_v1_requirement]);
+  fileDesc("CiJzaWduZXQvYXV0aC92MS9hdWRpdF9zZXJ2aWNlLnByb3RvEg5zaWduZXQuYXV0aC52MSKwAgoURXhwbGFpbkFjY2Vzc1JlcXVlc3QSJAoMYWNjZXNzX3Rva2VuGAEgASgJQg6AAQG6SAhyBhABGICAARIcCgZtZXRob2QYAiABKAlCCrpIB3IFEAEYgAJIABI3CgtyZXF1aXJlbWVudBgDIAEoCzIgLnNpZ25ldC5hdXRoei52MS5BdXRoUmVxdWlyZW1lbnRIABIaCghhdWRpZW5jZRgEIAEoCUIIukgFcgMYgAISMwoIcmVzb3VyY2UYBSABKAsyIS5zaWduZXQuYXV0aC52MS5FeHBsYWluZWRSZXNvdXJjZRI5Cgl0ZW5hbnRfaWQYBiABKAlCJrpII9gBAXIeMhxedGVuX1swLTlhLWhqa21ucC10di16XXsyNn0kQg8KBnRhcmdldBIFukgCCAEi0AEKEUV4cGxhaW5lZFJlc291cmNlEiwKBHR5cGUYASABKAlCHrpIG3IZMhdeW2Etel1bYS16MC05Xy5dezAsNjN9JBIWCgJpZBgCIAEoCUIKukgHcgUQARiAAhI5Cgl0ZW5hbnRfaWQYAyABKAlCJrpII9gBAXIeMhxedGVuX1swLTlhLWhqa21ucC10di16XXsyNn0kEjoKCmNvbnRleHRfaWQYBCABKAlCJrpII9gBAXIeMhxeY3R4X1swLTlhLWhqa21ucC10di16XXsyNn0kIrMBChVFeHBsYWluQWNjZXNzUmVzcG9uc2USDwoHYWxsb3dlZBgBIAEoCBIMCgRzdGVwGAIgASgNEicKBnJlYXNvbhgDIAEoDjIXLnNpZ25ldC5hdXRoei52MS5SZWFzb24SDgoGY2FsbGVyGAQgASgJEjMKC3JlcXVpcmVtZW50GAUgASgLMh4uc2lnbmV0LmF1dGgudjEuRXhwbGFpbmVkQ2hlY2sSDQoFZm91bmQYBiADKAkivAEKDkV4cGxhaW5lZENoZWNrEg0KBWFza2VkGAEgASgJEg0KBWhvbGRzGAIgASgIEhMKC2ZhaWxlZF9zdGVwGAMgASgNEicKBnJlYXNvbhgEIAEoDjIXLnNpZ25ldC5hdXRoei52MS5SZWFzb24SDQoFZm91bmQYBSADKAkSEwoLaXNfZGVjaXNpdmUYBiABKAgSKgoCb2YYByADKAsyHi5zaWduZXQuYXV0aC52MS5FeHBsYWluZWRDaGVjayLKAQoVTGlzdEF1ZGl0TGlua3NSZXF1ZXN0EjYKBmFwcF9pZBgBIAEoCUImukgj2AEBch4yHF5hcHBfWzAtOWEtaGprbW5wLXR2LXpdezI2fSQSOQoJdGVuYW50X2lkGAIgASgJQia6SCPYAQFyHjIcXnRlbl9bMC05YS1oamttbnAtdHYtel17MjZ9JBIhCglhZnRlcl9zZXEYAyABKARCDrpICzIJGP////////8PEhsKCXBhZ2Vfc2l6ZRgEIAEoDUIIukgFKgMY9AMiUQoWTGlzdEF1ZGl0TGlua3NSZXNwb25zZRINCgVjaGFpbhgBIAEoCRIoCgVsaW5rcxgCIAMoCzIZLnNpZ25ldC5hdXRoLnYxLkF1ZGl0TGluayJ2CglBdWRpdExpbmsSCwoDc2VxGAEgASgEEhAKCGV2ZW50X2lkGAIgASgJEhIKCmV2ZW50X2hhc2gYAyABKAwSFAoMbGlua2VkX2F0X21zGAQgASgEEgwKBGhhc2gYBSABKAwSEgoKZXZlbnRfdGV4dBgGIAEoCSLSAQobTGlzdEF1ZGl0Q2hlY2twb2ludHNSZXF1ZXN0EjYKBmFwcF9pZBgBIAEoCUImukgj2AEBch4yHF5hcHBfWzAtOWEtaGprbW5wLXR2LXpdezI2fSQSOQoJdGVuYW50X2lkGAIgASgJQia6SCPYAQFyHjIcXnRlbl9bMC05YS1oamttbnAtdHYtel17MjZ9JBIkCgxhZnRlcl9udW1iZXIYAyABKARCDrpICzIJGP////////8PEhoKCXBhZ2Vfc2l6ZRgEIAEoDUIHukgEKgIYZCJjChxMaXN0QXVkaXRDaGVja3BvaW50c1Jlc3BvbnNlEg0KBWNoYWluGAEgASgJEjQKC2NoZWNrcG9pbnRzGAIgAygLMh8uc2lnbmV0LmF1dGgudjEuQXVkaXRDaGVja3BvaW50IlcKD0F1ZGl0Q2hlY2twb2ludBIOCgZudW1iZXIYASABKAQSCwoDandzGAIgASgJEicKBGhlYWQYAyABKAsyGS5zaWduZXQuYXV0aC52MS5BdWRpdEhlYWQiVQoJQXVkaXRIZWFkEgsKA3NlcRgBIAEoBBIMCgRoYXNoGAIgASgMEi0KBXByb29mGAMgAygLMh4uc2lnbmV0LmF1dGgudjEuQXVkaXRQcm9vZlN0ZXAiLwoOQXVkaXRQcm9vZlN0ZXASDAoEaGFzaBgBIAEoDBIPCgdpc19sZWZ0GAIgASgIIvMEChZMaXN0QXVkaXRFdmVudHNSZXF1ZXN0EjYKBmFwcF9pZBgBIAEoCUImukgj2AEBch4yHF5hcHBfWzAtOWEtaGprbW5wLXR2LXpdezI2fSQSGwoJcGFnZV9zaXplGAIgASgNQgi6SAUqAxjIARIcCgpwYWdlX3Rva2VuGAMgASgJQgi6SAVyAxiABBI5Cgl0ZW5hbnRfaWQYBCABKAlCJrpII9gBAXIeMhxedGVuX1swLTlhLWhqa21ucC10di16XXsyNn0kEjoKCmNvbnRleHRfaWQYBSABKAlCJrpII9gBAXIeMhxeY3R4X1swLTlhLWhqa21ucC10di16XXsyNn0kEjMKBWtpbmRzGAYgAygJQiS6SCGSAR4QFBgBIhhyFhhAMhJeW2Etel9dK1wuW2Etel9dKyQSPQoHb3V0Y29tZRgHIAEoDjIiLnNpZ25ldC5hdXRoLnYxLkF1ZGl0RXZlbnQuT3V0Y29tZUIIukgFggECEAESPAoMcHJpbmNpcGFsX2lkGAggASgJQia6SCPYAQFyHjIcXnBybl9bMC05YS1oamttbnAtdHYtel17MjZ9JBIcCgt0YXJnZXRfdHlwZRgJIAEoCUIHukgEcgIYQBIbCgl0YXJnZXRfaWQYCiABKAlCCLpIBXIDGIACEkEKCnN0YXJ0X3RpbWUYCyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQhG6SA6yAQsiBwj/gtH/rwcyABI/CghlbmRfdGltZRgMIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCEbpIDrIBCyIHCP+C0f+vBzIAImQKF0xpc3RBdWRpdEV2ZW50c1Jlc3BvbnNlEjAKDGF1ZGl0X2V2ZW50cxgBIAMoCzIaLnNpZ25ldC5hdXRoLnYxLkF1ZGl0RXZlbnQSFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJIoEFChdDb3VudEF1ZGl0RXZlbnRzUmVxdWVzdBI2CgZhcHBfaWQYASABKAlCJrpII9gBAXIeMhxeYXBwX1swLTlhLWhqa21ucC10di16XXsyNn0kEjkKCXRlbmFudF9pZBgCIAEoCUImukgj2AEBch4yHF50ZW5fWzAtOWEtaGprbW5wLXR2LXpdezI2fSQSOgoKY29udGV4dF9pZBgDIAEoCUImukgj2AEBch4yHF5jdHhfWzAtOWEtaGprbW5wLXR2LXpdezI2fSQSMwoFa2luZHMYBCADKAlCJLpIIZIBHhAUGAEiGHIWGEAyEl5bYS16X10rXC5bYS16X10rJBI9CgdvdXRjb21lGAUgASgOMiIuc2lnbmV0LmF1dGgudjEuQXVkaXRFdmVudC5PdXRjb21lQgi6SAWCAQIQARJECgpzdGFydF90aW1lGAYgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEIUukgRyAEBsgELIgcI/4LR/68HMgASQgoIZW5kX3RpbWUYByABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQhS6SBHIAQGyAQsiBwj/gtH/rwcyABIiCg5idWNrZXRfc2Vjb25kcxgIIAEoDUIKukgHKgUYgIqKDxJSCghncm91cF9ieRgJIAMoDjItLnNpZ25ldC5hdXRoLnYxLkNvdW50QXVkaXRFdmVudHNSZXF1ZXN0Lkdyb3VwQhG6SA6SAQsYASIHggEEEAEgACJBCgVHcm91cBIVChFHUk9VUF9VTlNQRUNJRklFRBAAEggKBEtJTkQQARILCgdPVVRDT01FEAISCgoGUkVBU09OEAMigwEKGENvdW50QXVkaXRFdmVudHNSZXNwb25zZRIvCgZjb3VudHMYASADKAsyHy5zaWduZXQuYXV0aC52MS5BdWRpdEV2ZW50Q291bnQSNgoSY291bnRlZF9zdGFydF90aW1lGAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCK8AQoPQXVkaXRFdmVudENvdW50Ei4KCnN0YXJ0X3RpbWUYASABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEgwKBGtpbmQYAiABKAkSMwoHb3V0Y29tZRgDIAEoDjIiLnNpZ25ldC5hdXRoLnYxLkF1ZGl0RXZlbnQuT3V0Y29tZRInCgZyZWFzb24YBCABKA4yFy5zaWduZXQuYXV0aHoudjEuUmVhc29uEg0KBWNvdW50GAUgASgNIv0DCgpBdWRpdEV2ZW50EgoKAmlkGAEgASgJEi8KC29jY3VycmVkX2F0GAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIMCgRraW5kGAMgASgJEjMKB291dGNvbWUYBCABKA4yIi5zaWduZXQuYXV0aC52MS5BdWRpdEV2ZW50Lk91dGNvbWUSJwoGcmVhc29uGAUgASgOMhcuc2lnbmV0LmF1dGh6LnYxLlJlYXNvbhIOCgZhcHBfaWQYBiABKAkSEQoJdGVuYW50X2lkGAcgASgJEhIKCmNvbnRleHRfaWQYCCABKAkSGgoSYWN0b3JfcHJpbmNpcGFsX2lkGAkgASgJEhwKFHN1YmplY3RfcHJpbmNpcGFsX2lkGAogASgJEhsKE3N1YmplY3RfaWRlbnRpdHlfaWQYCyABKAkSEgoKc2Vzc2lvbl9pZBgMIAEoCRIrCgZ0YXJnZXQYDSABKAsyGy5zaWduZXQuYXV0aC52MS5BdWRpdFRhcmdldBItCgdyZXF1ZXN0GA4gASgLMhwuc2lnbmV0LmF1dGgudjEuQXVkaXRSZXF1ZXN0IkgKB091dGNvbWUSFwoTT1VUQ09NRV9VTlNQRUNJRklFRBAAEgsKB1NVQ0NFU1MQARILCgdGQUlMVVJFEAISCgoGREVOSUVEEAMiJwoLQXVkaXRUYXJnZXQSDAoEdHlwZRgBIAEoCRIKCgJpZBgCIAEoCSJSCgxBdWRpdFJlcXVlc3QSCgoCaWQYASABKAkSDQoFcm91dGUYAiABKAkSFAoMaXBfdHJ1bmNhdGVkGAMgASgJEhEKCWlzX2VyYXNlZBgEIAEoCDLIBgoMQXVkaXRTZXJ2aWNlEpYBCg9MaXN0QXVkaXRFdmVudHMSJi5zaWduZXQuYXV0aC52MS5MaXN0QXVkaXRFdmVudHNSZXF1ZXN0Gicuc2lnbmV0LmF1dGgudjEuTGlzdEF1ZGl0RXZlbnRzUmVzcG9uc2UiMpACAcraGBESD2F1dGguYXVkaXQucmVhZILT5JMCFBISL2F1dGgvYXVkaXQtZXZlbnRzEp8BChBDb3VudEF1ZGl0RXZlbnRzEicuc2lnbmV0LmF1dGgudjEuQ291bnRBdWRpdEV2ZW50c1JlcXVlc3QaKC5zaWduZXQuYXV0aC52MS5Db3VudEF1ZGl0RXZlbnRzUmVzcG9uc2UiOJACAcraGBESD2F1dGguYXVkaXQucmVhZILT5JMCGhIYL2F1dGgvYXVkaXQtZXZlbnQtY291bnRzEo8BCg5MaXN0QXVkaXRMaW5rcxIlLnNpZ25ldC5hdXRoLnYxLkxpc3RBdWRpdExpbmtzUmVxdWVzdBomLnNpZ25ldC5hdXRoLnYxLkxpc3RBdWRpdExpbmtzUmVzcG9uc2UiLsraGBESD2F1dGguYXVkaXQucmVhZILT5JMCExIRL2F1dGgvYXVkaXQtbGlua3MSqgEKFExpc3RBdWRpdENoZWNrcG9pbnRzEisuc2lnbmV0LmF1dGgudjEuTGlzdEF1ZGl0Q2hlY2twb2ludHNSZXF1ZXN0Giwuc2lnbmV0LmF1dGgudjEuTGlzdEF1ZGl0Q2hlY2twb2ludHNSZXNwb25zZSI3kAIBytoYERIPYXV0aC5hdWRpdC5yZWFkgtPkkwIZEhcvYXV0aC9hdWRpdC1jaGVja3BvaW50cxK9AQoNRXhwbGFpbkFjY2VzcxIkLnNpZ25ldC5hdXRoLnYxLkV4cGxhaW5BY2Nlc3NSZXF1ZXN0GiUuc2lnbmV0LmF1dGgudjEuRXhwbGFpbkFjY2Vzc1Jlc3BvbnNlIl/K2hg8SjoKERIPYXV0aC5hdWRpdC5yZWFkChISEGF1dGguZ3JhbnRzLnJlYWQKERIPYXV0aC5yb2xlcy5yZWFkgtPkkwIZOgEqIhQvYXV0aC9hY2Nlc3MvZXhwbGFpbkJVChJkZXYuc2lnbmV0LmF1dGgudjFCEUF1ZGl0U2VydmljZVByb3RvUAFaKnNpZ25ldC5kZXYvcHJvdG8vZ2VuL3NpZ25ldC9hdXRoL3YxO2F1dGh2MWIGcHJvdG8z", [file_buf_validate_validate, file_google_api_annotations, file_google_protobuf_timestamp, file_signet_authz_v1_reason, file_signet_authz_v1_requirement]);
 
 /**
  * Request of ExplainAccess.
@@ -678,6 +678,210 @@ export const ListAuditEventsResponseSchema: GenMessage<ListAuditEventsResponse> 
   messageDesc(file_signet_auth_v1_audit_service, 13);
 
 /**
+ * Request of CountAuditEvents. An omitted filter does not narrow the result. Results never exceed the scope of the
+ * token.
+ *
+ * @generated from message signet.auth.v1.CountAuditEventsRequest
+ */
+export type CountAuditEventsRequest = Message<"signet.auth.v1.CountAuditEventsRequest"> & {
+  /**
+   * See ListAuditEventsRequest.
+   *
+   * @generated from field: string app_id = 1;
+   */
+  appId: string;
+
+  /**
+   * Only events in this tenant.
+   *
+   * @generated from field: string tenant_id = 2;
+   */
+  tenantId: string;
+
+  /**
+   * Only events in this context.
+   *
+   * @generated from field: string context_id = 3;
+   */
+  contextId: string;
+
+  /**
+   * Only events of these kinds, such as `login.failed`; empty for all. An unknown kind matches no event.
+   *
+   * @generated from field: repeated string kinds = 4;
+   */
+  kinds: string[];
+
+  /**
+   * Only events with this outcome.
+   *
+   * @generated from field: signet.auth.v1.AuditEvent.Outcome outcome = 5;
+   */
+  outcome: AuditEvent_Outcome;
+
+  /**
+   * Only events at or after this time. Buckets begin here.
+   *
+   * @generated from field: google.protobuf.Timestamp start_time = 6;
+   */
+  startTime?: Timestamp | undefined;
+
+  /**
+   * Only events before this time. The last bucket ends here.
+   *
+   * @generated from field: google.protobuf.Timestamp end_time = 7;
+   */
+  endTime?: Timestamp | undefined;
+
+  /**
+   * Width of a bucket in seconds; 0 for one bucket. A time range has at most 1,000 buckets.
+   *
+   * @generated from field: uint32 bucket_seconds = 8;
+   */
+  bucketSeconds: number;
+
+  /**
+   * Properties that split the counts of a bucket; empty for one count.
+   *
+   * @generated from field: repeated signet.auth.v1.CountAuditEventsRequest.Group group_by = 9;
+   */
+  groupBy: CountAuditEventsRequest_Group[];
+};
+
+/**
+ * Describes the message signet.auth.v1.CountAuditEventsRequest.
+ * Use `create(CountAuditEventsRequestSchema)` to create a new message.
+ */
+export const CountAuditEventsRequestSchema: GenMessage<CountAuditEventsRequest> = /*@__PURE__*/
+  messageDesc(file_signet_auth_v1_audit_service, 14);
+
+/**
+ * A property of events by which the counts are split.
+ *
+ * @generated from enum signet.auth.v1.CountAuditEventsRequest.Group
+ */
+export const CountAuditEventsRequest_Group = {
+  /**
+   * Unset; not accepted.
+   *
+   * @generated from enum value: GROUP_UNSPECIFIED = 0;
+   */
+  GROUP_UNSPECIFIED: 0,
+
+  /**
+   * The kind.
+   *
+   * @generated from enum value: KIND = 1;
+   */
+  KIND: 1,
+
+  /**
+   * The outcome.
+   *
+   * @generated from enum value: OUTCOME = 2;
+   */
+  OUTCOME: 2,
+
+  /**
+   * The reason of a refusal.
+   *
+   * @generated from enum value: REASON = 3;
+   */
+  REASON: 3,
+} as const;
+
+/**
+ * A property of events by which the counts are split.
+ *
+ * @generated from enum signet.auth.v1.CountAuditEventsRequest.Group
+ */
+export type CountAuditEventsRequest_Group = (typeof CountAuditEventsRequest_Group)[keyof typeof CountAuditEventsRequest_Group] | UnknownEnum;
+
+/**
+ * Describes the enum signet.auth.v1.CountAuditEventsRequest.Group.
+ */
+export const CountAuditEventsRequest_GroupSchema: GenEnum<CountAuditEventsRequest_Group> = /*@__PURE__*/
+  enumDesc(file_signet_auth_v1_audit_service, 14, 0);
+
+/**
+ * The counts of a time range.
+ *
+ * @generated from message signet.auth.v1.CountAuditEventsResponse
+ */
+export type CountAuditEventsResponse = Message<"signet.auth.v1.CountAuditEventsResponse"> & {
+  /**
+   * Counts above zero, in order of time.
+   *
+   * @generated from field: repeated signet.auth.v1.AuditEventCount counts = 1;
+   */
+  counts: AuditEventCount[];
+
+  /**
+   * All events from this time to `end_time` are counted, and none before it. It equals `start_time`, unless the call
+   * reached its limit of events.
+   *
+   * @generated from field: google.protobuf.Timestamp counted_start_time = 2;
+   */
+  countedStartTime?: Timestamp | undefined;
+};
+
+/**
+ * Describes the message signet.auth.v1.CountAuditEventsResponse.
+ * Use `create(CountAuditEventsResponseSchema)` to create a new message.
+ */
+export const CountAuditEventsResponseSchema: GenMessage<CountAuditEventsResponse> = /*@__PURE__*/
+  messageDesc(file_signet_auth_v1_audit_service, 15);
+
+/**
+ * The number of events in a bucket that are equal in the properties of `group_by`.
+ *
+ * @generated from message signet.auth.v1.AuditEventCount
+ */
+export type AuditEventCount = Message<"signet.auth.v1.AuditEventCount"> & {
+  /**
+   * Start of the bucket.
+   *
+   * @generated from field: google.protobuf.Timestamp start_time = 1;
+   */
+  startTime?: Timestamp | undefined;
+
+  /**
+   * Kind of the events; empty if the counts are not grouped by kind.
+   *
+   * @generated from field: string kind = 2;
+   */
+  kind: string;
+
+  /**
+   * Outcome of the events; unspecified if the counts are not grouped by outcome.
+   *
+   * @generated from field: signet.auth.v1.AuditEvent.Outcome outcome = 3;
+   */
+  outcome: AuditEvent_Outcome;
+
+  /**
+   * Reason of the events; unspecified for none, or if the counts are not grouped by reason.
+   *
+   * @generated from field: signet.authz.v1.Reason reason = 4;
+   */
+  reason: Reason;
+
+  /**
+   * Number of events, at least 1.
+   *
+   * @generated from field: uint32 count = 5;
+   */
+  count: number;
+};
+
+/**
+ * Describes the message signet.auth.v1.AuditEventCount.
+ * Use `create(AuditEventCountSchema)` to create a new message.
+ */
+export const AuditEventCountSchema: GenMessage<AuditEventCount> = /*@__PURE__*/
+  messageDesc(file_signet_auth_v1_audit_service, 16);
+
+/**
  * One audit event. It holds no secret, no token and no text that a person wrote.
  *
  * @generated from message signet.auth.v1.AuditEvent
@@ -787,7 +991,7 @@ export type AuditEvent = Message<"signet.auth.v1.AuditEvent"> & {
  * Use `create(AuditEventSchema)` to create a new message.
  */
 export const AuditEventSchema: GenMessage<AuditEvent> = /*@__PURE__*/
-  messageDesc(file_signet_auth_v1_audit_service, 14);
+  messageDesc(file_signet_auth_v1_audit_service, 17);
 
 /**
  * Outcome.
@@ -835,7 +1039,7 @@ export type AuditEvent_Outcome = (typeof AuditEvent_Outcome)[keyof typeof AuditE
  * Describes the enum signet.auth.v1.AuditEvent.Outcome.
  */
 export const AuditEvent_OutcomeSchema: GenEnum<AuditEvent_Outcome> = /*@__PURE__*/
-  enumDesc(file_signet_auth_v1_audit_service, 14, 0);
+  enumDesc(file_signet_auth_v1_audit_service, 17, 0);
 
 /**
  * Object that an event acted on.
@@ -863,7 +1067,7 @@ export type AuditTarget = Message<"signet.auth.v1.AuditTarget"> & {
  * Use `create(AuditTargetSchema)` to create a new message.
  */
 export const AuditTargetSchema: GenMessage<AuditTarget> = /*@__PURE__*/
-  messageDesc(file_signet_auth_v1_audit_service, 15);
+  messageDesc(file_signet_auth_v1_audit_service, 18);
 
 /**
  * The call that caused an event.
@@ -905,7 +1109,7 @@ export type AuditRequest = Message<"signet.auth.v1.AuditRequest"> & {
  * Use `create(AuditRequestSchema)` to create a new message.
  */
 export const AuditRequestSchema: GenMessage<AuditRequest> = /*@__PURE__*/
-  messageDesc(file_signet_auth_v1_audit_service, 16);
+  messageDesc(file_signet_auth_v1_audit_service, 19);
 
 /**
  * Reads the audit log: actor, action, target, scope and outcome of each event.
@@ -931,6 +1135,28 @@ export const AuditService: GenService<{
     methodKind: "unary";
     input: typeof ListAuditEventsRequestSchema;
     output: typeof ListAuditEventsResponseSchema;
+  },
+  /**
+   * Counts audit events in buckets of time. The scope of the token selects the events as for ListAuditEvents.
+   *
+   * A call reads at most the newest 250,000 events of the app or tenant in the time range, of all kinds. If there are
+   * more, `counted_start_time` is later than `start_time`, and a call with it as `end_time` counts the events before
+   * it. The service rate-limits each call.
+   *
+   * Requires: scope auth.audit.read.
+   * REST: GET /auth/audit-event-counts.
+   *
+   * Errors:
+   *   INVALID_ARGUMENT    INVALID_FIELD (a time range that is empty, or has more than 1,000 buckets)
+   *   PERMISSION_DENIED   MISSING_SCOPE, RESOURCE_UNRESOLVED
+   *   RESOURCE_EXHAUSTED  RATE_LIMITED
+   *
+   * @generated from rpc signet.auth.v1.AuditService.CountAuditEvents
+   */
+  countAuditEvents: {
+    methodKind: "unary";
+    input: typeof CountAuditEventsRequestSchema;
+    output: typeof CountAuditEventsResponseSchema;
   },
   /**
    * Returns the links of one audit chain, so that the caller can verify it. The links are complete and in order, from
