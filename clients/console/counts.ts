@@ -1,4 +1,4 @@
-// Counts of audit events for pictures.
+// Sums of counted audit events for pictures.
 export interface Span {
   readonly startMs: number
   readonly endMs: number
@@ -13,26 +13,26 @@ export interface Step {
 }
 
 /**
- * Counts the events of each series in each step. Events outside of the span, and of no series, are not counted.
+ * Sums the counts of each series in each step. Counts outside of the span, and of no series, are left out.
  *
- * @param events Time in milliseconds, and index of the series.
+ * @param counted Time in milliseconds, index of the series, and number of events.
  */
-export function countSteps(
-  events: readonly { readonly atMs: number; readonly series: number }[],
+export function sumSteps(
+  counted: readonly { readonly atMs: number; readonly series: number; readonly count: number }[],
   { startMs, endMs, steps }: Span,
   seriesCount: number,
 ): readonly Step[] {
   const stepMs = (endMs - startMs) / steps
-  const counted = Array.from({ length: steps }, (_, index) => ({
+  const sums = Array.from({ length: steps }, (_, index) => ({
     startMs: startMs + index * stepMs,
     counts: new Array<number>(seriesCount).fill(0),
   }))
-  for (const { atMs, series } of events) {
-    const step = counted[Math.floor((atMs - startMs) / stepMs)]
+  for (const { atMs, series, count } of counted) {
+    const step = sums[Math.floor((atMs - startMs) / stepMs)]
     const before = step?.counts[series]
-    if (step !== undefined && before !== undefined && atMs < endMs) step.counts[series] = before + 1
+    if (step !== undefined && before !== undefined && atMs < endMs) step.counts[series] = before + count
   }
-  return counted
+  return sums
 }
 
 export interface Counted {
@@ -40,11 +40,11 @@ export interface Counted {
   readonly count: number
 }
 
-/** The number of each name, most frequent first, then by name. */
-export function countNames(names: readonly string[]): readonly Counted[] {
-  const counts = new Map<string, number>()
-  for (const name of names) counts.set(name, (counts.get(name) ?? 0) + 1)
-  return [...counts]
+/** The sum of each name, largest first, then by name. */
+export function sumNames(counted: readonly Counted[]): readonly Counted[] {
+  const sums = new Map<string, number>()
+  for (const { name, count } of counted) sums.set(name, (sums.get(name) ?? 0) + count)
+  return [...sums]
     .map(([name, count]) => ({ name, count }))
     .sort((a, b) => b.count - a.count || (a.name < b.name ? -1 : 1))
 }

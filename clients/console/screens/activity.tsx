@@ -1,10 +1,15 @@
 import { timestampFromMs, timestampMs } from "@bufbuild/protobuf/wkt"
-import { type AuditEvent, AuditService, AuditEvent_Outcome as Outcome } from "@signet/proto/auth/v1/audit_service"
+import {
+  type AuditEventCount,
+  AuditService,
+  CountAuditEventsRequest_Group as Group,
+  AuditEvent_Outcome as Outcome,
+} from "@signet/proto/auth/v1/audit_service"
 import { Reason } from "@signet/proto/authz/v1/reason"
 import { enumName, Failed, Loading, useService } from "@signet/react/core"
 import { type ReactNode, useState } from "react"
 import { useAsk } from "../ask.ts"
-import { countNames, countSteps, type Span } from "../counts.ts"
+import { type Span, sumNames, sumSteps } from "../counts.ts"
 import { Card, Choice, Page } from "../page.tsx"
 import { t } from "../text/activity.ts"
 import { NameBars, TimeBars } from "./bars.tsx"
@@ -18,13 +23,14 @@ const spans = {
 type SpanName = keyof typeof spans
 const isSpanName = (name: string): name is SpanName => name in spans
 
-/** Sign-ins, denials and tokens in a time, counted from the audit. */
+/** Sign-ins, denials and tokens in a time, as the service counts them. */
 export function Activity(): ReactNode {
   const [name, setName] = useState<SpanName>("day")
-  // Rounded, so that the three reads of one minute share their keys.
+  // Rounded, so that a screen that is drawn again within a minute does not count again.
   const endMs = Math.ceil(Date.now() / 60_000) * 60_000
   const { ms, steps } = spans[name]
   const span: Span = { startMs: endMs - ms, endMs, steps }
+  const { data, error, refetch } = useCounts(span)
   return (
     <Page title={t.title} about={t.about}>
       <div className="bar">
@@ -35,68 +41,65 @@ export function Activity(): ReactNode {
           of={Object.entries(t.spans)}
         />
       </div>
-      <Counted title={t.signIns} span={span} of={{ kinds: ["login.succeeded", "login.failed"] }}>
-        {(events) => (
-          <>
-            <TimeBars
-              label={t.signIns}
-              series={[t.succeeded, t.failed]}
-              steps={countSteps(events.map(signInOf), span, 2)}
-            />
-            <h3>{t.failures}</h3>
-            <p className="signet-muted">{t.failuresAbout}</p>
-            <NameBars head={t.reason} of={countNames(events.filter(hasFailed).map(reasonOf))} />
-          </>
-        )}
-      </Counted>
-      <Counted title={t.denials} span={span} of={{ outcome: Outcome.DENIED }}>
-        {(events) => <NameBars head={t.reason} of={countNames(events.map(reasonOf))} />}
-      </Counted>
-      <Counted title={t.tokens} span={span} of={{ kinds: Object.keys(t.grants), outcome: Outcome.SUCCESS }}>
-        {(events) => <NameBars head={t.grant} of={countNames(events.map(({ kind }) => t.grants[kind] ?? kind))} />}
-      </Counted>
+      <Failed error={error} retry={() => void refetch()} />
+      {data === undefined && !error && <Loading />}
+      {data !== undefined && data.countedFromMs > span.startMs && (
+        <p className="notice">{t.notCounted(data.countedFromMs)}</p>
+      )}
+      {data && <Pictures counts={data.counts} span={span} />}
     </Page>
   )
 }
 
-const hasFailed = ({ outcome }: AuditEvent) => outcome !== Outcome.SUCCESS
-const reasonOf = ({ reason }: AuditEvent) => enumName(Reason, reason)
-const signInOf = (event: AuditEvent) => ({
-  atMs: event.occurredAt === undefined ? Number.NaN : timestampMs(event.occurredAt),
-  series: hasFailed(event) ? 1 : 0,
-})
-
-interface CountedProps {
-  readonly title: string
-  readonly span: Span
-  readonly of: { readonly kinds?: readonly string[]; readonly outcome?: Outcome }
-  readonly children: (events: readonly AuditEvent[]) => ReactNode
+function Pictures({ counts, span }: { readonly counts: readonly AuditEventCount[]; readonly span: Span }): ReactNode {
+  const signIns = counts.filter(({ kind }) => kind === "login.succeeded" || kind === "login.failed")
+  const denials = counts.filter(({ outcome }) => outcome === Outcome.DENIED)
+  const tokens = counts.filter(({ kind, outcome }) => outcome === Outcome.SUCCESS && Object.hasOwn(t.grants, kind))
+  return (
+    <>
+      <Card title={t.signIns}>
+        <TimeBars label={t.signIns} series={[t.succeeded, t.failed]} steps={sumSteps(signIns.map(signInOf), span, 2)} />
+        <h3>{t.failures}</h3>
+        <p className="signet-muted">{t.failuresAbout}</p>
+        <NameBars head={t.reason} of={sumNames(signIns.filter(hasFailed).map(byReason))} />
+      </Card>
+      <Card title={t.denials}>
+        <NameBars head={t.reason} of={sumNames(denials.map(byReason))} />
+      </Card>
+      <Card title={t.tokens}>
+        <NameBars
+          head={t.grant}
+          of={sumNames(tokens.map(({ kind, count }) => ({ name: t.grants[kind] ?? kind, count })))}
+        />
+      </Card>
+    </>
+  )
 }
 
-const [pageSize, mostPages] = [200, 5]
+const hasFailed = ({ outcome }: AuditEventCount) => outcome !== Outcome.SUCCESS
+const byReason = ({ reason, count }: AuditEventCount) => ({ name: enumName(Reason, reason), count })
+const signInOf = (of: AuditEventCount) => ({
+  atMs: of.startTime === undefined ? Number.NaN : timestampMs(of.startTime),
+  series: hasFailed(of) ? 1 : 0,
+  count: of.count,
+})
 
-/** Reads the events of the span, newest first, up to a limit that the card states. */
-function Counted({ title, span: { startMs, endMs }, of, children }: CountedProps): ReactNode {
+/** Each call reads a limited number of events, newest first. */
+const mostCalls = 8
+
+function useCounts({ startMs, endMs, steps }: Span) {
   const audit = useService(AuditService)
-  const { data, error, refetch } = useAsk(["audit", "counted", title, startMs, endMs], async (signal) => {
-    const events: AuditEvent[] = []
-    let pageToken = ""
-    for (let page = 0; page < mostPages; page++) {
-      const time = { startTime: timestampFromMs(startMs), endTime: timestampFromMs(endMs) }
-      const request = { kinds: [...(of.kinds ?? [])], outcome: of.outcome ?? Outcome.OUTCOME_UNSPECIFIED, ...time }
-      const answer = await audit.listAuditEvents({ ...request, pageSize, pageToken }, { signal })
-      events.push(...answer.auditEvents)
-      pageToken = answer.nextPageToken
-      if (pageToken === "") break
+  return useAsk(["audit", "counted", startMs, endMs], async (signal) => {
+    const counts: AuditEventCount[] = []
+    let countedFromMs = endMs
+    for (let call = 0; call < mostCalls && countedFromMs > startMs; call++) {
+      const time = { startTime: timestampFromMs(startMs), endTime: timestampFromMs(countedFromMs) }
+      const bucketSeconds = (endMs - startMs) / steps / 1_000
+      const groupBy = [Group.KIND, Group.OUTCOME, Group.REASON]
+      const answer = await audit.countAuditEvents({ ...time, bucketSeconds, groupBy }, { signal })
+      counts.push(...answer.counts)
+      countedFromMs = answer.countedStartTime === undefined ? startMs : timestampMs(answer.countedStartTime)
     }
-    return { events, isCapped: pageToken !== "" }
+    return { counts, countedFromMs }
   })
-  return (
-    <Card title={title}>
-      <Failed error={error} retry={() => void refetch()} />
-      {data === undefined && !error && <Loading />}
-      {data?.isCapped && <p className="notice">{t.capped(data.events.length)}</p>}
-      {data && children(data.events)}
-    </Card>
-  )
 }

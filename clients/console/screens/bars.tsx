@@ -4,6 +4,7 @@ import type { Counted, Step } from "../counts.ts"
 import { t } from "../text/activity.ts"
 
 const [width, height] = [600, 120]
+const number = new Intl.NumberFormat()
 
 /** Stacked bars over time. The first series is at the bottom. */
 export function TimeBars(props: { label: string; series: readonly string[]; steps: readonly Step[] }): ReactNode {
@@ -27,7 +28,7 @@ export function TimeBars(props: { label: string; series: readonly string[]; step
       <figcaption>
         {series.map((name, index) => (
           <span key={name} className={`legend legend-${index}`}>
-            {name}: {steps.reduce((sum, { counts }) => sum + (counts[index] ?? 0), 0)}
+            {name}: {number.format(steps.reduce((sum, { counts }) => sum + (counts[index] ?? 0), 0))}
           </span>
         ))}
       </figcaption>
@@ -35,7 +36,7 @@ export function TimeBars(props: { label: string; series: readonly string[]; step
         head={[t.from, ...series]}
         rows={steps
           .filter(({ counts }) => counts.some((count) => count > 0))
-          .map(({ startMs, counts }) => [format.format(startMs), ...counts.map(String)])}
+          .map(({ startMs, counts }) => [format.format(startMs), ...counts.map(number.format)])}
       />
     </figure>
   )
@@ -65,7 +66,7 @@ export function NameBars({ of, head }: { of: readonly Counted[]; head: string })
               <svg viewBox="0 0 100 10" preserveAspectRatio="none" aria-hidden="true">
                 <rect className="bar-0" width={(count / most) * 100} height="10" />
               </svg>
-              {count}
+              {number.format(count)}
             </td>
           </tr>
         ))}

@@ -1,8 +1,8 @@
-import { plural } from "./frame.ts"
+const time = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "short" })
 
 export const t = {
   title: "Activity",
-  about: "Counted in this browser from the audit events that you may read.",
+  about: "Counted by the service from the audit events that you may read.",
   span: "Time",
   spans: { day: "The last 24 hours", week: "The last 7 days", month: "The last 30 days" },
   signIns: "Sign-ins",
@@ -26,5 +26,5 @@ export const t = {
   grant: "Grant",
   count: "Number",
   asTable: "As a table",
-  capped: (count: number) => `Only the newest ${plural(count, "event is", "events are")} counted.`,
+  notCounted: (beforeMs: number) => `Events before ${time.format(beforeMs)} are not counted.`,
 }
