@@ -1,7 +1,7 @@
 // The rate limits of each method that changes credentials or delegations.
 
 import { generateKeyPairSync } from "node:crypto"
-import { MethodOptions_IdempotencyLevel } from "@bufbuild/protobuf/wkt"
+import { MethodOptions_IdempotencyLevel, timestampFromMs } from "@bufbuild/protobuf/wkt"
 import { createClient } from "@connectrpc/connect"
 import { createGrpcTransport } from "@connectrpc/connect-node"
 import { createEnvelopeKey, proveEnvelopeKey } from "@signet/guard/mailbox/envelope-key"
@@ -76,6 +76,8 @@ test.runIf(isLong)("a limit of one change an hour covers all methods, and readin
     revokeDelegationPolicy: (as) => delegations.revokeDelegationPolicy({ policyId: dpo ?? "" }, as),
     createDelegation: (as) =>
       delegations.createDelegation({ policyId: dpo ?? "", audiences: ["svc-notes"], scopes: ["notes.read"] }, as),
+    revokePolicyDelegation: (as) =>
+      delegations.revokePolicyDelegation({ policyId: dpo ?? "", delegationId: dlg ?? "" }, as),
     revokeDelegation: (as) => delegations.revokeDelegation({ delegationId: dlg ?? "" }, as),
   }
   const writing = [PatService, ServiceAccountService, DelegationService]
@@ -109,4 +111,13 @@ test.runIf(isLong)("administrative changes are limited", async () => {
     const { reason } = await callRaw(server, method, requestOf(server, method, ids), by)
     expect([method.name, reason === "RATE_LIMITED"]).toEqual([method.name, !isRead(method)])
   }
+})
+
+test.runIf(isLong)("a count of audit events is limited as a change, and a list is not", async () => {
+  const { auth, audit } = clientsOver(createGrpcTransport({ baseUrl: server.url }))
+  const by = bearer((await auth.externalLogin(await server.login("counts without a pause"))).accessToken)
+  const time = { startTime: timestampFromMs(0), endTime: timestampFromMs(1) }
+  await audit.countAuditEvents(time, by)
+  expect(await refusal(audit.countAuditEvents(time, by))).toBe(refused)
+  await audit.listAuditEvents({}, by)
 })
