@@ -52,6 +52,8 @@ test.each<[string, string[], string]>([
   ["a value outside of the choices", ["login", "--store", "plain"], "Allowed choices are os, passphrase"],
   ["an invalid number", ["app", "list", "--limit", "0"], "integer from 1"],
   ["an invalid time", ["audit", "list", "--since", "yesterday"], "Use a time"],
+  ["a width that is none", ["audit", "count", "--every", "often"], "Use a width such as 30m, 24h or 7d"],
+  ["an unknown property of a count", ["audit", "count", "--by", "color"], '"color" is no property of a count'],
   ["an unknown profile", ["whoami", "--profile", "work"], 'profile "work" does not exist'],
   ["too much", ["logout", "now"], "too many arguments"],
 ])("%s is code 2, and with --json a problem in one line", async (_, args, sentence) => {

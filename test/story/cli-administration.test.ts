@@ -318,6 +318,28 @@ describe("signet api", () => {
     const list = ["api", "AuditService.ListAuditEvents", "-f", "kinds=tenant.created", "-f", "kinds=app.created"]
     const kinds = JSON.parse((await root().run(...list)).out).auditEvents.map(({ kind }: { kind: string }) => kind)
     expect(new Set(kinds)).toEqual(new Set(["tenant.created", "app.created"]))
+
+    // The same events by the command that counts them.
+    const counting = ["audit", "count", "--kind", "tenant.created", "--kind", "app.created", "--until", "2100-01-01"]
+    const { counts } = JSON.parse((await root().run(...counting, "--since", "2000-01-01", "--json")).out)
+    expect(counts).toEqual(
+      ["app.created", "tenant.created"].map((kind) =>
+        expect.objectContaining({ kind, count: kinds.filter((one: string) => one === kind).length }),
+      ),
+    )
+    const table = await root().run(
+      "audit",
+      "count",
+      "--since",
+      "1h",
+      "--every",
+      "30m",
+      "--by",
+      "kind",
+      "--by",
+      "outcome",
+    )
+    expect([table.code, table.out]).toEqual([0, expect.stringMatching(/tenant\.created\s+success\s+\d+/)])
   })
 
   test.each<[number, string, readonly string[]]>([
