@@ -214,6 +214,32 @@ describeStory("an own message", (kind) => {
     },
   )
 
+  test.runIf(isLong).each(["message", "commit"])(
+    "of an ended epoch that the service repeats at a new position is skipped: a %s",
+    async (what) => {
+      const { ann, transport } = await newcomer(`ann, whose ${what} is repeated`)
+      const { id } = await ann.messenger.createDirectConversation(ben.person.userId)
+      await ben.messenger.sync()
+      await ann.messenger.send(id, utf8("once"))
+      await ann.messenger.refreshKeys(id)
+      const calls = await contextCalls(ann)
+      const { envelopes } = await calls.listMessages({ conversationId: id, afterSeq: 1n, limit: 10 })
+      expect(envelopes.map(({ seq, epoch }) => [seq, epoch])).toEqual([
+        [2n, 1n],
+        [3n, 1n],
+      ])
+      const before = await ann.messenger.timeline(id)
+      const statuses: unknown[] = []
+      ann.messenger.subscribe((event) => event.is === "status" && statuses.push(event.status))
+      const again = envelopes.slice(...(what === "message" ? [0, 1] : [1, 2]))
+      transport.lie = { of: id, log: again.map((one) => ({ ...one, seq: 4n })) }
+      await ann.messenger.sync()
+      expect(await ann.messenger.conversation(id)).toMatchObject({ status: "active", processedSeq: 4n })
+      expect(await ann.messenger.timeline(id)).toEqual(before)
+      expect([statuses, transport.reports]).toEqual([[], []])
+    },
+  )
+
   test.runIf(isLong)(
     "of a copy of the store is detected, also after the copy has encrypted with the same keys",
     async () => {

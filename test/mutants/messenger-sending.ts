@@ -126,6 +126,15 @@ export const messengerSendingMutants: readonly Mutant[] = [
     name: "that the service repeats at a new position is skipped",
   },
   {
+    fault: "an own commit that the log repeats quarantines the conversation",
+    file: `${client}/receiving/own-repeated.ts`,
+    from: 'if (source !== "log") return false',
+    to: 'if (source === "log") return false',
+    test: "clients/core/messaging/receiving/apply.test.ts",
+    name: "an own commit that the log repeats at a new number changes nothing: in the next one",
+    row: "an own commit that the log repeats at a new number changes nothing: %s",
+  },
+  {
     fault: "a copy that has encrypted before it read takes the newer state's message for its own",
     file: `${client}/receiving/open-message.ts`,
     from: 'error.reason !== "OWN_REPLAY") throw error',

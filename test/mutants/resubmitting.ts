@@ -182,8 +182,8 @@ export const resubmittingMutants: readonly Mutant[] = [
   {
     fault: "a device does not store what it applied",
     file: `${client}/receiving/apply.ts`,
-    from: "if (isApplied) applied.push(returnable",
-    to: "if (!isApplied) applied.push(returnable",
+    from: "if (isApplied) draft.applied.push(returnable",
+    to: "if (!isApplied) draft.applied.push(returnable",
     test: story,
     name: returned,
   },

@@ -39,6 +39,8 @@ export interface Rewound {
   /** The numbers of messages that the device forgot having written: from, and up to without. */
   readonly writtenFrom: number
   readonly writtenUntil: number
+  /** When it returned. */
+  readonly atMs: number
 }
 
 export interface Cast extends Stage {
@@ -47,6 +49,8 @@ export interface Cast extends Stage {
   readonly isHonest: boolean
   readonly users: PrincipalId[]
   readonly devices: SimulatedDevice[]
+  /** The other tabs of devices. */
+  readonly tabs: Map<SimulatedDevice, SimulatedDevice>
   readonly written: Written[]
   /** How often each device was asked for new keys. */
   readonly refreshes: Map<string, number>
@@ -59,6 +63,10 @@ export interface Cast extends Stage {
   /** What nobody should ever see thrown. */
   readonly bugs: string[]
 }
+
+/** True if the store of a device returned to an earlier copy then or later. */
+export const hasForgotten = ({ rewound }: Pick<Cast, "rewound">, { name }: SimulatedDevice, sinceMs: number): boolean =>
+  (rewound.get(name)?.atMs ?? Number.NEGATIVE_INFINITY) >= sinceMs
 
 export function addDevice(cast: Cast, userId: PrincipalId): SimulatedDevice {
   const name = `d${cast.devices.length}`

@@ -4,7 +4,7 @@ import { isOnTheWayOut } from "@signet/kernel/messaging/directive"
 import { restoreBackup, storeBackup, storedBackup } from "../../clients/core/messaging/backup/index.ts"
 import { formatRecoveryKey, recoveryKeyBytes } from "../../clients/core/messaging/backup/recovery-key.ts"
 import { isMessagingError } from "../../clients/core/messaging/errors.ts"
-import { addDevice, attempt, type Cast, wake } from "./actions.ts"
+import { addDevice, attempt, type Cast, hasForgotten, wake } from "./actions.ts"
 import type { SimulatedDevice } from "./device.ts"
 import type { Playing } from "./features.ts"
 import { lacksOf, type Seen, seenBy } from "./moved-history.ts"
@@ -25,7 +25,8 @@ interface Loss {
   readonly seen: Seen
   /** Everybody was online, and listened to hints. */
   readonly isInPeace: boolean
-  isRestored: boolean
+  /** Undefined until the device has restored the backup. */
+  restoredAtMs: number | undefined
 }
 
 const tries = 10
@@ -75,18 +76,21 @@ export function playBackup(cast: Cast, random: Seeded): Playing {
     for (const device of cast.devices) if (device.userId === user) device.lose()
     cast.trace.push(`${cast.users.indexOf(user)} loses all devices`)
     const device = addDevice(cast, user)
-    loss = { device, kept: own, seen: own.seen ?? new Map(), isInPeace, isRestored: false }
+    loss = { device, kept: own, seen: own.seen ?? new Map(), isInPeace, restoredAtMs: undefined }
     await wake({ ...cast, random }, device)
   }
 
+  const isRestored = ({ device, restoredAtMs }: Loss): boolean =>
+    restoredAtMs !== undefined && !hasForgotten(cast, device, restoredAtMs)
+
   async function restore(lost: Loss): Promise<void> {
     const { messenger } = lost.device
-    if (messenger === undefined || lost.isRestored) return
+    if (messenger === undefined || isRestored(lost)) return
     await attempt(cast, lost.device, "restores", async () => {
       await messenger.startAnew()
       try {
         await restoreBackup(messenger, storedBackup(messenger), { recoveryKey: lost.kept.recoveryKey })
-        lost.isRestored = true
+        lost.restoredAtMs = schedule.nowMs()
       } catch (error) {
         // Seasons are longer than the service keeps a backup.
         isExpired = cast.features.has("renewal") && isMessagingError(error, "BACKUP_UNKNOWN")
@@ -118,7 +122,7 @@ export function playBackup(cast: Cast, random: Seeded): Playing {
       const hasHints = cast.features.has("hints")
       await loseAll(hasHints)
       if (hasHints) loss?.device.listen()
-      for (let i = 0; i < tries && loss !== undefined && !loss.isRestored; i++) {
+      for (let i = 0; i < tries && loss !== undefined && !isRestored(loss); i++) {
         await restore(loss)
         await schedule.wait(againMs)
       }
@@ -132,7 +136,7 @@ export function playBackup(cast: Cast, random: Seeded): Playing {
     async violations() {
       if (loss?.device.messenger === undefined || isExpired) return wrong
       const { name } = loss.device
-      const found = loss.isRestored ? await lacksOf(cast, loss.device, loss.seen) : [`${name} cannot restore`]
+      const found = isRestored(loss) ? await lacksOf(cast, loss.device, loss.seen) : [`${name} cannot restore`]
       if (loss.isInPeace) found.push(...(await notAdmitted(cast, loss.device)))
       return [...found, ...wrong]
     },

@@ -66,6 +66,8 @@ export interface SimulatedDevice {
   calm(): void
   /** Ends the process where it is. */
   stop(): void
+  /** Drops the reports of its processes: its store returns to an earlier state. */
+  forgetReports(): void
   /** Ends it with its tabs, and it never starts again: the device is lost with its store. */
   lose(): void
   readonly isLost: boolean
@@ -205,6 +207,9 @@ export function createDevice(
       if (process !== undefined) process.isStopped = true
       device.thaw()
       messenger = undefined
+    },
+    forgetReports() {
+      reports.length = 0
     },
     lose() {
       isLost = true

@@ -1,8 +1,8 @@
 // What a run may have beside the trouble that every run has. What is off draws nothing: a run without it stays the same.
 
-const all = ["hints", "tabs", "renewal", "attachments", "rejoins", "pairing", "backup"] as const
+const all = ["hints", "tabs", "renewal", "attachments", "rejoins", "pairing", "backup", "restored devices"] as const
 /** Features that "all" does not contain. */
-const byName = ["restored service", "restored devices"] as const
+const byName = ["restored service"] as const
 export type Feature = (typeof all)[number] | (typeof byName)[number]
 export const features: readonly Feature[] = all
 

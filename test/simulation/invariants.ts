@@ -123,14 +123,24 @@ function readOnce(
 
 /**
  * @param end After this number a message of another epoch is allowed. Default: it is allowed nowhere.
- * @param forgetsAfter After this number an own message is allowed that the device does not know. Default: nowhere.
+ * @param forgetsAfter After this number an own message is allowed that the device does not know. Default: nowhere. One
+ *   that was imported is of another device, whose store was an older copy.
  */
-const unreadableIn = (kept: Kept, known: readonly Known[], end?: bigint, forgetsAfter?: bigint): string[] =>
+const unreadableIn = (
+  kept: Kept,
+  known: readonly Known[],
+  {
+    end,
+    forgetsAfter,
+    isCopyKnown = false,
+  }: { end?: bigint | undefined; forgetsAfter?: bigint | undefined; isCopyKnown?: boolean } = {},
+): string[] =>
   known.flatMap((one) =>
     timelineOf(one, kept).flatMap((entry) =>
       entry.is === "unreadable" &&
       !(end !== undefined && entry.seq > end && entry.reason === "EPOCH_GAP") &&
-      !(forgetsAfter !== undefined && entry.seq > forgetsAfter && entry.reason === "OWN_UNKNOWN")
+      !(forgetsAfter !== undefined && entry.seq > forgetsAfter && entry.reason === "OWN_UNKNOWN") &&
+      !(isCopyKnown && entry.imported !== undefined && entry.reason === "OWN_UNKNOWN")
         ? [`${one.device.name} cannot read ${entry.seq}: ${entry.reason}`]
         : [],
     ),
@@ -149,7 +159,7 @@ function allRead({ watching, restored, rewound }: Cast, kept: Kept, known: reado
     const end = restored === undefined ? undefined : (restored.ends.get(kept.conversation.id) ?? 0n)
     const forgets = rewound.get(one.device.name)
     const forgetsAfter = forgets && (forgets.ends.get(kept.conversation.id) ?? 0n)
-    found.push(...unreadableIn(kept, [one], end, forgetsAfter))
+    found.push(...unreadableIn(kept, [one], { end, forgetsAfter, isCopyKnown: rewound.size > 0 }))
     const texts = new Set(restored === undefined ? [] : entries.map(textOf))
     // A device whose store is an older copy shows that it sent a message, but cannot open it.
     const isOwnUnknown = (seq: bigint) =>

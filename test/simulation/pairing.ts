@@ -12,7 +12,7 @@ import { transferIds } from "../../clients/core/messaging/history/rows.ts"
 import type { Messenger } from "../../clients/core/messaging/index.ts"
 import { contextOf } from "../../clients/core/messaging/opened-messengers.ts"
 import { StoreFault } from "../../clients/core/messaging/testing/faulty-store.ts"
-import { addDevice, attempt, type Cast, wake } from "./actions.ts"
+import { addDevice, attempt, type Cast, hasForgotten, wake } from "./actions.ts"
 import type { SimulatedDevice } from "./device.ts"
 import type { Playing } from "./features.ts"
 import { lacksOf, type Seen, seenBy } from "./moved-history.ts"
@@ -127,6 +127,8 @@ export function playPairing(cast: Cast, random: Seeded): Playing {
       const found: string[] = []
       for (const { transferId, from, to, seen, grantedAtMs } of pairings) {
         if (to.messenger === undefined || (await isOut(cast, from)) || (await isOut(cast, to))) continue
+        // Its transfer is unknown to it, or continues at an earlier chunk.
+        if ([from, to].some((one) => hasForgotten(cast, one, grantedAtMs))) continue
         if ((await leftOf(to.messenger)).includes(transferId)) found.push(`the history of ${to.name} does not end`)
         else if (interrupted.has(to) && schedule.nowMs() - grantedAtMs > lifetimeMs.transfer) continue
         // A season is longer than a transfer may last.

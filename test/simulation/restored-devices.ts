@@ -7,7 +7,7 @@ import type { Seeded } from "./seeded.ts"
 
 interface Copy {
   readonly putBack: () => Promise<void>
-  readonly rewound: Omit<Rewound, "writtenUntil">
+  readonly rewound: Omit<Rewound, "writtenUntil" | "atMs">
   readonly seen: Seen
 }
 
@@ -18,6 +18,8 @@ const roundMs = 31_000
 export function playRestoredDevices(cast: Cast, random: Seeded): Playing {
   const copies = new Map<SimulatedDevice, Copy>()
   const restored = new Map<SimulatedDevice, Seen>()
+  // The checks of a device that forgets are weaker, so beside other features most devices and half of the runs have none.
+  const most = cast.features.size === 1 ? Number.POSITIVE_INFINITY : random.below(2)
 
   async function copy(device: SimulatedDevice): Promise<void> {
     const { messenger } = device
@@ -35,8 +37,11 @@ export function playRestoredDevices(cast: Cast, random: Seeded): Playing {
 
   async function restore(device: SimulatedDevice, { putBack, rewound, seen }: Copy): Promise<void> {
     copies.delete(device)
-    for (const one of cast.devices) if (one.store === device.store) one.stop()
-    cast.rewound.set(device.name, { ...rewound, writtenUntil: cast.written.length })
+    for (const one of [device, cast.tabs.get(device)]) {
+      one?.stop()
+      one?.forgetReports()
+    }
+    cast.rewound.set(device.name, { ...rewound, writtenUntil: cast.written.length, atMs: cast.schedule.nowMs() })
     cast.watching.copies.add(device.name)
     restored.set(device, seen)
     cast.trace.push(`${device.name} returns to its copy`)
@@ -47,7 +52,8 @@ export function playRestoredDevices(cast: Cast, random: Seeded): Playing {
   return {
     async act() {
       const [drawn, device] = [random.below(100), random.pick(cast.devices)]
-      if (device.isLost || restored.has(device)) return
+      // After a service that has turned, nobody may be left who can add a device.
+      if (device.isLost || restored.has(device) || restored.size >= most || !cast.isHonest) return
       const own = copies.get(device)
       if (own === undefined) return drawn < 40 ? copy(device) : undefined
       if (drawn < 30) await restore(device, own)

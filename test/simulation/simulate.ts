@@ -96,6 +96,7 @@ export async function simulate({
     isHonest: hostility === undefined || hostility === "bent history",
     users: [],
     devices: [],
+    tabs: new Map(),
     written: [],
     refreshes: new Map(),
     restored: undefined,

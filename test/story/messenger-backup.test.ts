@@ -20,10 +20,12 @@ import { BackupChunkV1_HistorySchema, BackupChunkV1Schema } from "@signet/proto/
 import { VerificationRecord_Status as Status } from "@signet/proto/client/v1/records"
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from "vitest"
 import { collectComparisons } from "../../clients/core/messaging/backup/collect.ts"
+import { fullBytes } from "../../clients/core/messaging/backup/export.ts"
 import { importComparison } from "../../clients/core/messaging/backup/import-comparisons.ts"
 import { importHistory } from "../../clients/core/messaging/backup/import-history.ts"
 import { openBackup } from "../../clients/core/messaging/backup/open.ts"
 import { MessagingError } from "../../clients/core/messaging/errors.ts"
+import { idOf } from "../../clients/core/messaging/ids.ts"
 import { contextOf } from "../../clients/core/messaging/opened-messengers.ts"
 import { deviceSpace } from "../../clients/core/messaging/store/store.ts"
 import { contains } from "../../clients/core/messaging/testing/cast.ts"
@@ -417,3 +419,47 @@ test.runIf(isLong)("a backup has no secret of the device, of a group or of a mes
   expect(found(utf8("to the group"))).toBe(true)
   expect(secrets.filter(found)).toEqual([])
 })
+
+test.runIf(isLong)(
+  "a backup is read and restored chunk by chunk: the next one after the one before is written",
+  async () => {
+    const ann = await messengers.newcomer("ann, whose history has three chunks")
+    const context = contextOf(ann.messenger)
+    const conversationId = idOf("cnv", crypto.getRandomValues(new Uint8Array(16)))
+    const message = {
+      userId: ann.person.userId,
+      deviceId: ann.messenger.deviceId,
+      plaintext: new Uint8Array(fullBytes),
+    }
+    const entries = [1n, 2n, 3n].map((seq) => ({
+      seq,
+      record: { atMs: 7n, entry: { case: "message", value: message } } as const,
+    }))
+    const conversation = { conversationId, mlsGroupId: new Uint8Array(16), processedSeq: 3n }
+    await importHistory(context, create(BackupChunkV1_HistorySchema, { conversation, entries }), 7n)
+
+    const opening = vi.spyOn(context.rows, "read")
+    onTestFinished(() => opening.mockRestore())
+    const opened: number[] = []
+    const pieces: Uint8Array[] = []
+    const { recoveryKey, bytes } = await exportBackup(ann.messenger)
+    for await (const piece of bytes) {
+      pieces.push(piece)
+      opened.push(opening.mock.calls.filter(([{ table }]) => table === "timeline").length)
+    }
+    // After the header, the summary, each chunk and the end.
+    expect(opened).toEqual([0, 0, 1, 2, 3, 3])
+
+    const other = await replaced(ann)
+    const imported: number[] = []
+    async function* file() {
+      for (const piece of pieces) {
+        imported.push((await other.messenger.timeline(conversationId)).length)
+        yield piece
+      }
+    }
+    await restoreBackup(other.messenger, file(), { recoveryKey })
+    // Before each of them.
+    expect(imported).toEqual([0, 0, 0, 1, 2, 3])
+  },
+)

@@ -1,8 +1,9 @@
 import { execFileSync } from "node:child_process"
-import { mkdtempSync, rmSync, statSync } from "node:fs"
+import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { DatabaseSync } from "node:sqlite"
+import { MessagingError } from "@signet/client/messaging"
 import { afterEach, beforeEach, expect, onTestFinished, test, vi } from "vitest"
 import { isLong } from "../../../test/support/effort.ts"
 import { storeSuite } from "../../core/messaging/testing/store-suite.ts"
@@ -33,6 +34,30 @@ test("a file of a later version is refused, and unchanged", async () => {
   db.exec("PRAGMA user_version = 2")
   db.close()
   expect(() => openSqliteStore(path())).toThrow(expect.objectContaining({ reason: "STATE_NEWER_VERSION" }))
+})
+
+test("a flipped byte in the header of the file is a typed error, or changes nothing", async () => {
+  const store = openSqliteStore(path())
+  await store.transact("a", 0n, [row(1)])
+  await store.close()
+  const written = readFileSync(path())
+  const reasons = new Set<unknown>()
+  for (let at = 0; at < 100; at++) {
+    const file = join(folder, `flipped ${at}`)
+    writeFileSync(
+      file,
+      written.map((byte, i) => (i === at ? byte ^ (1 << (at % 8)) : byte)),
+    )
+    try {
+      const opened = openSqliteStore(file)
+      expect((await opened.read("a", [{ table: "state", key: "x" }])).values, `byte ${at}`).toEqual([Uint8Array.of(1)])
+      await opened.close()
+    } catch (error) {
+      if (!(error instanceof MessagingError)) throw error
+      reasons.add(error.reason)
+    }
+  }
+  expect(reasons).toEqual(new Set(["STATE_TAMPERED", "STATE_NEWER_VERSION"]))
 })
 
 test("only the owner can access the file", async () => {

@@ -28,8 +28,8 @@ const schema = `
  *
  * A transaction is on the disk when it resolves (`synchronous=FULL`). Only the owner can access the file.
  *
- * @throws MessagingError STORE_UNAVAILABLE if Node has no SQLite (before 22.13), and STATE_NEWER_VERSION for a file of
- *   a later version, which is not changed.
+ * @throws MessagingError STORE_UNAVAILABLE if Node has no SQLite (before 22.13), STATE_NEWER_VERSION for a file of a
+ *   later version, and STATE_TAMPERED for a damaged one. Neither is changed.
  */
 export function openSqliteStore(path: string): MessagingStore {
   // Not imported: Node 20 and early versions of 22 lack it, and the whole module would fail to load.
@@ -41,9 +41,13 @@ export function openSqliteStore(path: string): MessagingStore {
   try {
     db.exec(`PRAGMA busy_timeout = ${busyTimeoutMs}`)
     prepareFile(db)
+    // Reads the schema, which a damaged file lacks.
+    db.prepare("SELECT generation FROM space LIMIT 0")
   } catch (error) {
     db.close()
-    throw error
+    throw isDamage(error)
+      ? new MessagingError("STATE_TAMPERED", "the store's file is damaged: nothing was changed", { cause: error })
+      : error
   }
   const statements = {
     generation: db.prepare("SELECT generation FROM space WHERE name = ?"),
@@ -106,6 +110,11 @@ export function openSqliteStore(path: string): MessagingStore {
     },
   }
 }
+
+/** SQLITE_ERROR for an unsupported format, SQLITE_CORRUPT and SQLITE_NOTADB. */
+const damageCodes: readonly unknown[] = [1, 11, 26]
+const isDamage = (error: unknown): boolean =>
+  error instanceof Error && "errcode" in error && damageCodes.includes(error.errcode)
 
 function prepareFile(db: DatabaseSync): void {
   db.exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON; PRAGMA secure_delete = ON;")

@@ -308,6 +308,13 @@ const rows: readonly (readonly [string, StoredConversation, EnvelopeEvent, objec
     [],
   ],
   [
+    "an own commit that the log repeats is passed over",
+    active,
+    rejected(commit({ isOwn: true }), new MlsError("OWN_REPLAY", "")),
+    { processedSeq: 7n },
+    [],
+  ],
+  [
     "a message of an ended epoch shows nothing about this device, whoever the service names as its sender",
     active,
     rejected(message({ isOwn: true }), new MlsError("REPLAY", "")),

@@ -131,10 +131,10 @@ function afterVerdict(state: StoredConversation, arrival: Arrival, verdict: Verd
   const { envelope, source, isOwn } = arrival
   const isCommit = envelope.kind === Envelope_Kind.COMMIT
   const reason = verdictReason(verdict)
+  // The log repeats bytes of this device. They say nothing new.
+  if (source === "log" && reason === "OWN_REPLAY") return to(advance(state, { processedSeq: envelope.seq }))
   if (!isCommit && source === "log" && !(verdict instanceof Forked)) {
     const next = advance(state, { processedSeq: envelope.seq })
-    // The log repeats a message of this device. It says nothing new.
-    if (reason === "OWN_REPLAY") return to(next)
     const entry = { ...acceptedAt(envelope), is: "unreadable", reason } as const
     // This device signed the message, and does not know it: the stored state is older than one that was used.
     return reason === "OWN_UNKNOWN"

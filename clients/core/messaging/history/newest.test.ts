@@ -1,7 +1,7 @@
 // The order and the chunks of a transfer of history.
 import { create } from "@bufbuild/protobuf"
 import { ConversationRecordSchema, ConversationRecord_Status as Status } from "@signet/proto/client/v1/records"
-import { expect, test } from "vitest"
+import { expect, test, vi } from "vitest"
 import * as world from "../../../../proto/canonical/testing/world.ts"
 import { fullBytes } from "../backup/export.ts"
 import { rosterOf } from "../checks/roster.ts"
@@ -90,4 +90,16 @@ test("a chunk ends before the entry that exceeds its size, and has at least one"
   const entries = [1n, 2n, 3n].map((seq) => message(seq, { size }))
   expect(seqsOf(await chunksOf(entries))).toEqual([[2n, 3n], [1n]])
   expect(seqsOf(await chunksOf([message(1n), message(2n, { size: fullBytes })]))).toEqual([[2n], [1n]])
+})
+
+test("a chunk is read by pages of the store, and opens one entry more than it has", async () => {
+  const { conversation, write } = await scripted()
+  const entries = Array.from({ length: 12 }, (_, i) => message(BigInt(i + 1), { size: fullBytes / 4 - 100 }))
+  await write({}, { ops: await opsOf(conversation, entries) })
+  const plan = await planHistory(conversation, "dev_new")
+  const [opening, listing] = [vi.spyOn(conversation.rows, "read"), vi.spyOn(conversation.store, "list")]
+  const { content } = await contentAt(conversation, plan, { at: 1, beforeKey: "" })
+  expect(seqsOf([content])).toEqual([[9n, 10n, 11n, 12n]])
+  expect(opening).toHaveBeenCalledTimes(5)
+  expect(listing.mock.calls.map(([, , range]) => range?.limit)).toEqual([64])
 })

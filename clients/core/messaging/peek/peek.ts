@@ -162,7 +162,8 @@ async function readAhead(
   budget: Budget,
 ): Promise<readonly Preview[]> {
   const { record, local, staged } = stored
-  const draft = openDraft({ ...context, id }, stored)
+  // The app, which may use more memory, compares a rejected envelope with the stored ones.
+  const draft = { ...openDraft({ ...context, id }, stored), ownTail: async () => [] }
   const wipes: (() => void)[] = []
   const wipeConsumed = () => {
     for (const wipe of wipes.splice(0)) wipe()

@@ -1,4 +1,5 @@
-// Commits whose receipts are signed with a key that this device does not know yet: the service has rotated its key.
+// Commits whose receipts are signed with a key that this device does not know yet, because the service has rotated its key;
+// and envelopes that the log repeats.
 import { hash } from "@signet/canonical/hash"
 import { KeyPurpose } from "@signet/proto/credential/v1/issuer_key_set"
 import { expect, test } from "vitest"
@@ -50,4 +51,30 @@ test("a receipt of a key that the fresh set lacks, too, is rejected after one fe
   expect((await applyEnvelopes(opened.conversation, [forged], "log", true)).processedSeq).toBe(4n)
   const { record } = await opened.conversation.stored()
   expect([record?.quarantine?.reason, opened.fetched()]).toEqual(["RECEIPT_UNKNOWN_ISSUER_KEY", 1])
+})
+
+test.each([
+  ["in the same batch", 1],
+  ["in the next one", 2],
+])("an own commit that the log repeats at a new number changes nothing: %s", async (_, batches) => {
+  const opened = await scripted()
+  const { conversation, local } = opened
+  await opened.write()
+  // The service names the sender; the commit is valid.
+  const commit = { ...(await opened.bobsCommit({ seq: 5n })), senderDeviceId: conversation.device.id ?? expect.fail() }
+  const log = [commit, { ...commit, seq: 6n }]
+  for (const part of batches === 1 ? [log] : [log.slice(0, 1), log.slice(1)]) {
+    await applyEnvelopes(conversation, part, "log", true)
+  }
+  const { record, local: after } = await conversation.stored()
+  expect([record?.quarantine, after?.processedSeq, after?.group.epoch]).toEqual([undefined, 6n, local.group.epoch + 1n])
+})
+
+test("a repeated commit of another device is a misplaced one", async () => {
+  const opened = await scripted()
+  await opened.write()
+  const commit = await opened.bobsCommit({ seq: 5n })
+  await applyEnvelopes(opened.conversation, [commit, { ...commit, seq: 6n }], "log", true)
+  const { record, local } = await opened.conversation.stored()
+  expect([record?.quarantine?.reason, local?.processedSeq]).toEqual(["EPOCH_MISPLACED", 5n])
 })

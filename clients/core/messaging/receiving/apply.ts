@@ -12,6 +12,7 @@ import type { StoredConversation } from "../state/stored-conversation.ts"
 import { extendTail, withBeginning } from "../state/tail.ts"
 import { changeOf, type Draft, openDraft, perform } from "./draft.ts"
 import { openMessage } from "./open-message.ts"
+import { isOwnRepeated, ownRepeated } from "./own-repeated.ts"
 import { verifyArrived } from "./verify-commit.ts"
 
 /** The outcome of a batch of envelopes. */
@@ -56,7 +57,6 @@ function applyOnce(
   return conversation.change(async (stored) => {
     const draft = openDraft(conversation, stored)
     const outbox = await outboxIn(conversation, conversation.id, stored)
-    const applied: Envelope[] = []
     let end: End = "end"
     for (const envelope of envelopes) {
       const before = draft.stored
@@ -64,12 +64,12 @@ function applyOnce(
       const arrival = { ...facts, envelope, isOwn, hasAdvanced: draft.stored !== stored }
       const ended = await applyNext(conversation, draft, outbox, arrival, (part) => perform(conversation, draft, part))
       const isApplied = draft.stored.local?.processedSeq === envelope.seq && draft.stored.local !== before.local
-      if (isApplied) applied.push(returnable(before, draft.stored, envelope))
+      if (isApplied) draft.applied.push(returnable(before, draft.stored, envelope))
       if (ended === undefined) continue
       end = ended
       break
     }
-    const tail = await extendTail(conversation, conversation.id, draft.stored, applied)
+    const tail = await extendTail(conversation, conversation.id, draft.stored, draft.applied)
     draft.stored = tail.state
     draft.ops.push(...tail.ops)
     const { entries } = draft
@@ -91,7 +91,7 @@ function returnable(before: StoredConversation, { local }: StoredConversation, e
  */
 export async function applyNext(
   conversation: ReadConversation,
-  draft: Pick<Draft, "stored">,
+  draft: Pick<Draft, "stored" | "applied" | "ownTail">,
   outbox: readonly OutboxItem[],
   arrival: Arrival,
   performPart: (part: DraftPart) => Promise<void>,
@@ -108,7 +108,8 @@ export async function applyNext(
         else await performPart(effect)
       } catch (error) {
         if (!isVerdict(error)) throw error
-        event = { on: "rejected", arrival, verdict: error }
+        const verdict = (await isOwnRepeated(conversation, draft, arrival)) ? ownRepeated(error) : error
+        event = { on: "rejected", arrival, verdict }
         break
       }
     }

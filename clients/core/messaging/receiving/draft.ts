@@ -1,4 +1,5 @@
 import { AttachmentManifestSchema } from "@signet/proto/client/v1/attachment"
+import type { Envelope } from "@signet/proto/messaging/v1/records"
 import type { Context, ReadConversation } from "../context.ts"
 import type { DraftPart } from "../conversation/event.ts"
 import { MessagingError } from "../errors.ts"
@@ -8,6 +9,7 @@ import { dropAll, outboxIn } from "../sending/outbox-rows.ts"
 import type { Change } from "../state/conversation-state.ts"
 import { type PendingChange, type PendingTable, pendingIn } from "../state/pending-rows.ts"
 import type { StoredConversation } from "../state/stored-conversation.ts"
+import { envelopesOf } from "../state/tail.ts"
 import { keyOfSeq, timelineOp } from "../state/timeline.ts"
 import type { Op } from "../store/store.ts"
 import { type KeyWatch, watchKeys } from "../verification/new-keys.ts"
@@ -25,18 +27,31 @@ export interface Draft {
   /** Emitted before the entries. */
   readonly warnings: MessengerEvent[]
   readonly keys: KeyWatch
+  /** The envelopes that it adds to the tail. */
+  readonly applied: Envelope[]
+  /** This device's own envelopes in the stored tail. They are read once. */
+  ownTail(): Promise<readonly Envelope[]>
 }
 
-export const openDraft = (conversation: ReadConversation, stored: StoredConversation): Draft => ({
-  conversationId: conversation.id,
-  stored,
-  ops: [],
-  due: [],
-  entries: [],
-  wipe: [],
-  warnings: [],
-  keys: watchKeys(conversation, conversation.id),
-})
+export function openDraft(conversation: ReadConversation, stored: StoredConversation): Draft {
+  const { id, device } = conversation
+  let ownTail: Promise<readonly Envelope[]> | undefined
+  return {
+    conversationId: id,
+    stored,
+    ops: [],
+    due: [],
+    entries: [],
+    wipe: [],
+    warnings: [],
+    keys: watchKeys(conversation, id),
+    applied: [],
+    ownTail() {
+      ownTail ??= device.id === undefined ? Promise.resolve([]) : envelopesOf(conversation, id, device.id)
+      return ownTail
+    },
+  }
+}
 
 /** Adds what an effect writes, wipes or emits to the draft. */
 export async function perform(context: Context, draft: Draft, effect: DraftPart): Promise<void> {
@@ -107,7 +122,7 @@ const mayBeSent = (): MessagingError =>
 /** The transaction of a draft. */
 export async function changeOf<Result>(
   { rows }: Pick<Context, "rows">,
-  { conversationId, stored, ops, due, entries, wipe, warnings, keys }: Draft,
+  { conversationId, stored, ops, due, entries, wipe, warnings, keys }: Omit<Draft, "applied" | "ownTail">,
   result: Result,
 ): Promise<Change<Result>> {
   const { record, ops: keyOps } = await keys.written(stored.record)

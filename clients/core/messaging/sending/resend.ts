@@ -4,7 +4,7 @@ import { create } from "@bufbuild/protobuf"
 import { equalBytes } from "@signet/canonical/bytes"
 import { AttachmentManifestSchema } from "@signet/proto/client/v1/attachment"
 import { OutboxRecordSchema, TimelineRecordSchema } from "@signet/proto/client/v1/records"
-import type { Envelope } from "@signet/proto/messaging/v1/records"
+import { type Envelope, Envelope_Kind } from "@signet/proto/messaging/v1/records"
 import { isFailure } from "../../errors.ts"
 import type { Random } from "../../ports.ts"
 import { contentOfAttachment, contentOfResent, contentOfText } from "../content.ts"
@@ -12,7 +12,7 @@ import type { Conversation } from "../context.ts"
 import { maxPlaintextBytes } from "../mls.ts"
 import { type PendingChange, pendingIn } from "../state/pending-rows.ts"
 import type { StoredConversation } from "../state/stored-conversation.ts"
-import { messagesOf } from "../state/tail.ts"
+import { envelopesOf } from "../state/tail.ts"
 import { entryOf, keyOfSeq } from "../state/timeline.ts"
 import { nextId } from "./ordered-id.ts"
 import { putOutboxItem } from "./outbox-rows.ts"
@@ -32,7 +32,8 @@ export async function findLost(conversation: Conversation): Promise<readonly Los
   const { record } = await conversation.stored()
   if (record === undefined || record.tailCount === 0 || device.id === undefined) return []
   const lost: LostMessage[] = []
-  for (const envelope of (await messagesOf(conversation, space, device.id)).toReversed()) {
+  for (const envelope of (await envelopesOf(conversation, space, device.id)).toReversed()) {
+    if (envelope.kind !== Envelope_Kind.APPLICATION) continue
     if (await isInLog(conversation, envelope)) break
     const message = await lostMessage(conversation, envelope.seq)
     // Above the limit it would block every message after it. The number adds a few bytes to a message of the largest size.

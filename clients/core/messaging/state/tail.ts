@@ -2,12 +2,7 @@
 // the members. They are ciphertext, which the stored state can no longer decrypt.
 import { create } from "@bufbuild/protobuf"
 import { type ConversationRecord, ConversationRecord_Status as Status } from "@signet/proto/client/v1/records"
-import {
-  type Envelope,
-  Envelope_BeginningSchema,
-  Envelope_Kind,
-  EnvelopeSchema,
-} from "@signet/proto/messaging/v1/records"
+import { type Envelope, Envelope_BeginningSchema, EnvelopeSchema } from "@signet/proto/messaging/v1/records"
 import { lostSeqGap } from "../conversation/order.ts"
 import type { SealedRows } from "../store/sealed-rows.ts"
 import type { MessagingStore, Op, Space } from "../store/store.ts"
@@ -109,13 +104,12 @@ export async function shrinkTail(
   return { state: isEmpty ? withRecord(state, tailOf(undefined)) : state, ops, isEmpty }
 }
 
-/** The stored messages of one device, in order. */
-export async function messagesOf({ rows, store }: Needs, space: Space, deviceId: string): Promise<Envelope[]> {
+/** The stored envelopes of one device, in order. */
+export async function envelopesOf({ rows, store }: Needs, space: Space, deviceId: string): Promise<Envelope[]> {
   const found: Envelope[] = []
   for (const { key, value } of await store.list(space, "tail")) {
     const envelope = await rows.read({ space, table: "tail", key }, EnvelopeSchema, value)
-    const isIts = envelope.senderDeviceId === deviceId && envelope.kind === Envelope_Kind.APPLICATION
-    if (isIts) found.push(envelope)
+    if (envelope.senderDeviceId === deviceId) found.push(envelope)
   }
   return found
 }
