@@ -246,7 +246,7 @@ describe.skipIf(whyNoJsi !== undefined)(whyNoJsi ?? "the native module of React 
     async () => {
       const ida = start("ida")
       const growth = 8 * 1024
-      const given = { options: options(), count: effort(0, 20_000, 1_000_000), growth }
+      const given = { options: options(), count: effort(0, 100_000, 1_000_000), growth }
       const { nanoseconds, before, after } = await ida.ask<Record<"nanoseconds" | "before" | "after", number>>(
         "calls",
         given,

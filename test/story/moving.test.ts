@@ -130,7 +130,8 @@ describe.each(pairs)("between %s", (_, start) => {
       const load = startLoad(writers)
       const pauses: number[] = []
       let isThere = false
-      for (let round = 0; round < effort(2, 3, 20); round++) {
+      // An even number: later tests expect the tenant where it was.
+      for (let round = 0; round < effort(2, 2, 20); round++) {
         const [source, target] = isThere ? [other, first] : [first, other]
         const [sourceUrl, targetUrl] = isThere ? [pair.second.url, pair.first.url] : [pair.first.url, pair.second.url]
         await new Promise((resolve) => setTimeout(resolve, effort(100, 1_000, 1_000)))
@@ -164,7 +165,7 @@ describe.each(pairs)("between %s", (_, start) => {
       for (const reason of load.refusals.keys()) expect(reason).toMatch(/^Unavailable PLACE_HELD$| undefined$/)
       expect([...load.refusals.keys()].join()).toContain("PLACE_HELD")
 
-      const rounds = Array.from({ length: effort(2, 3, 20) }, (_, round) => `round ${round}`)
+      const rounds = Array.from({ length: effort(2, 2, 20) }, (_, round) => `round ${round}`)
       expect(await textsOf(ben, id)).toEqual(["before", ...rounds])
       expect(Buffer.compare(await bytesOf(ben, id, seq), file)).toBe(0)
       const backup = await readBackup(ann.messenger, storedBackup(ann.messenger), { recoveryKey })
