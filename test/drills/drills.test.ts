@@ -1,7 +1,7 @@
 // Drills of operations: the failure is real, and the database shows afterwards what each answer was worth.
 import { describe, expect, test } from "vitest"
 import { hasProxy } from "../release/proxy.ts"
-import { effort, isLong } from "../support/effort.ts"
+import { effort, isLong, isNightly } from "../support/effort.ts"
 import { noPostgres } from "../support/postgres.ts"
 import { hasFaketime, jumpingClock } from "./clock.ts"
 import { noDns } from "./dns.ts"
@@ -21,7 +21,9 @@ import type { StreamFigures } from "./streams.ts"
 import { upgrade } from "./upgrade.ts"
 
 const writes = effort(50, 150, 5_000)
-const skipped = isLong ? (noPostgres ?? "") : "npm run test:long runs them"
+const skipped = isLong ? (noPostgres ?? "") : "npm run test:long runs it"
+/** Of the drills that .ci/run leaves to the night. */
+const skippedByDay = isNightly ? skipped : "npm run nightly runs it"
 
 /** A guard's feed and a messenger resumed by themselves, without a gap and without a repetition. */
 function expectResumed(streams: StreamFigures | undefined): void {
@@ -65,7 +67,7 @@ describe.skipIf(withoutPooler !== "")(
   },
 )
 
-const withoutBackup = skipped || (hasBaseBackup ? "" : "no pg_basebackup of PostgreSQL 15")
+const withoutBackup = skippedByDay || (hasBaseBackup ? "" : "no pg_basebackup of PostgreSQL 15")
 describe.skipIf(withoutBackup !== "")(
   `a restore to a point in time${withoutBackup && ` (skipped: ${withoutBackup})`}`,
   () => {
@@ -78,7 +80,7 @@ describe.skipIf(withoutBackup !== "")(
   },
 )
 
-const withoutHaproxy = skipped || (hasHaproxy ? "" : "no HAProxy")
+const withoutHaproxy = skippedByDay || (hasHaproxy ? "" : "no HAProxy")
 describe.skipIf(withoutHaproxy !== "")(`HAProxy${withoutHaproxy && ` (skipped: ${withoutHaproxy})`}`, () => {
   test("leads to the promoted standby: no acknowledged write is lost or repeated", async () => {
     const figures = await failover(writes, "haproxy")
@@ -90,7 +92,7 @@ describe.skipIf(withoutHaproxy !== "")(`HAProxy${withoutHaproxy && ` (skipped: $
   }, 300_000)
 })
 
-const withoutDisk = skipped || (noSmallDisk ?? "")
+const withoutDisk = skippedByDay || (noSmallDisk ?? "")
 describe.skipIf(withoutDisk !== "")(`a full disk${withoutDisk && ` (skipped: ${withoutDisk})`}`, () => {
   test.each([
     ["tables", "ResourceExhausted STORAGE_FULL"],
@@ -109,7 +111,7 @@ describe.skipIf(withoutDisk !== "")(`a full disk${withoutDisk && ` (skipped: ${w
   )
 })
 
-const withoutDns = skipped || (noDns ?? "")
+const withoutDns = skippedByDay || (noDns ?? "")
 describe.skipIf(withoutDns !== "")(
   `a name of the database that moves${withoutDns && ` (skipped: ${withoutDns})`}`,
   () => {
@@ -123,7 +125,7 @@ describe.skipIf(withoutDns !== "")(
   },
 )
 
-const withoutFaketime = skipped || (hasFaketime ? "" : "no libfaketime")
+const withoutFaketime = skippedByDay || (hasFaketime ? "" : "no libfaketime")
 describe.skipIf(withoutFaketime !== "")(
   `a clock that jumps${withoutFaketime && ` (skipped: ${withoutFaketime})`}`,
   () => {
@@ -141,7 +143,7 @@ describe.skipIf(withoutFaketime !== "")(
   },
 )
 
-describe.skipIf(skipped !== "")(`a storm of connections${skipped && ` (skipped: ${skipped})`}`, () => {
+describe.skipIf(skippedByDay !== "")(`a storm of connections${skippedByDay && ` (skipped: ${skippedByDay})`}`, () => {
   test("is answered within the memory of the server, which cuts slow clients and recovers", async () => {
     const clients = effort(100, 500, 3_000)
     const figures = await storm(clients, writes)
@@ -156,23 +158,26 @@ describe.skipIf(skipped !== "")(`a storm of connections${skipped && ` (skipped: 
   }, 300_000)
 })
 
-describe.skipIf(skipped !== "")(`migrations of a large table${skipped && ` (skipped: ${skipped})`}`, () => {
-  test("fail no call of a server that writes to it, and end although it adds rows that are due", async () => {
-    const figures = await migration(effort(0, 20_000, 1_000_000), effort(0, 10_000, 100_000))
-    console.log(figures)
-    expect(figures).toMatchObject({ lost: 0, extra: 0 })
-    expect(figures?.failures).toEqual({})
-    expect(figures?.steps["0031_audit_filters"]?.longestLockWaitMs).toBeLessThan(1_000)
-    expect(figures?.steps.column?.longestLockWaitMs).toBeLessThan(2_500)
-    expect(figures?.left).toBeLessThan(1_000)
-  }, 600_000)
-})
+describe.skipIf(skippedByDay !== "")(
+  `migrations of a large table${skippedByDay && ` (skipped: ${skippedByDay})`}`,
+  () => {
+    test("fail no call of a server that writes to it, and end although it adds rows that are due", async () => {
+      const figures = await migration(effort(0, 20_000, 1_000_000), effort(0, 10_000, 100_000))
+      console.log(figures)
+      expect(figures).toMatchObject({ lost: 0, extra: 0 })
+      expect(figures?.failures).toEqual({})
+      expect(figures?.steps["0031_audit_filters"]?.longestLockWaitMs).toBeLessThan(1_000)
+      expect(figures?.steps.column?.longestLockWaitMs).toBeLessThan(2_500)
+      expect(figures?.left).toBeLessThan(1_000)
+    }, 600_000)
+  },
+)
 
 /** Servers start under these writers several times, on a machine that runs other tests. */
 const restartWriters = effort(0, 2, 8)
 
-describe.skipIf(skipped !== "")(
-  `a rotation of the sealing key and the pepper${skipped && ` (skipped: ${skipped})`}`,
+describe.skipIf(skippedByDay !== "")(
+  `a rotation of the sealing key and the pepper${skippedByDay && ` (skipped: ${skippedByDay})`}`,
   () => {
     test("fails no call and loses no write, and the audit verifies", async () => {
       const figures = await rotation(effort(0, 20, 5_000), restartWriters)

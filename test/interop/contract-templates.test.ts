@@ -14,7 +14,7 @@ import {
 import { tmpdir } from "node:os"
 import { dirname, join } from "node:path"
 import { afterEach, describe, expect, test } from "vitest"
-import { effort, isLong } from "../support/effort.ts"
+import { effort, isLong, isNightly } from "../support/effort.ts"
 
 const root = join(import.meta.dirname, "..", "..")
 const bin = join(root, "node_modules/.bin")
@@ -133,12 +133,16 @@ describe.skipIf(!isRun)(`the guide's commands${skipped(!isRun, "npm run test:lon
     )
   })
 
-  test.skipIf(!hasPython)(`protoc by itself${skipped(!hasPython, "no python3")}`, { timeout: 300_000 }, () => {
-    const folder = makeProject()
-    const all = "find proto/signet -name '*.proto' | xargs protoc -I proto --descriptor_set_out=all.binpb"
-    run(folder, `${installProtoc(folder)}\n${all}`)
-    expect(existsSync(join(folder, "all.binpb"))).toBe(true)
-  })
+  test.skipIf(!isNightly || !hasPython)(
+    `protoc by itself${skipped(!isNightly, "npm run nightly")}${skipped(!hasPython, "no python3")}`,
+    { timeout: 300_000 },
+    () => {
+      const folder = makeProject()
+      const all = "find proto/signet -name '*.proto' | xargs protoc -I proto --descriptor_set_out=all.binpb"
+      run(folder, `${installProtoc(folder)}\n${all}`)
+      expect(existsSync(join(folder, "all.binpb"))).toBe(true)
+    },
+  )
 
   test.skipIf(!hasPython)(`Python${skipped(!hasPython, "no python3 with venv")}`, { timeout: 300_000 }, () => {
     const folder = makeProject()
@@ -150,17 +154,21 @@ describe.skipIf(!isRun)(`the guide's commands${skipped(!isRun, "npm run test:lon
   })
 
   const hasMaven = has("mvn", "-v")
-  test.skipIf(!hasMaven)(`Java, without the guard${skipped(!hasMaven, "no mvn")}`, { timeout: 600_000 }, () => {
-    const folder = makeProject()
-    const pom = join(folder, "proto/templates/java/pom.xml")
-    const text = readFileSync(pom, "utf8")
-    const without = text
-      .replace(/ {4}<!-- signet\.authz\.[\s\S]*?<\/dependency>\n/, "")
-      .replace(/ *<exclude>signet\/authz.*\n/, "")
-    expect(text.length - without.length).toBeGreaterThan(300)
-    writeFileSync(pom, without)
-    write(folder, "src/main/java/com/example/Client.java", block("Java", "java"))
-    run(folder, block("Java", "sh"))
-    expect(existsSync(join(folder, "target/classes/com/example/Client.class"))).toBe(true)
-  })
+  test.skipIf(!isNightly || !hasMaven)(
+    `Java, without the guard${skipped(!isNightly, "npm run nightly")}${skipped(!hasMaven, "no mvn")}`,
+    { timeout: 600_000 },
+    () => {
+      const folder = makeProject()
+      const pom = join(folder, "proto/templates/java/pom.xml")
+      const text = readFileSync(pom, "utf8")
+      const without = text
+        .replace(/ {4}<!-- signet\.authz\.[\s\S]*?<\/dependency>\n/, "")
+        .replace(/ *<exclude>signet\/authz.*\n/, "")
+      expect(text.length - without.length).toBeGreaterThan(300)
+      writeFileSync(pom, without)
+      write(folder, "src/main/java/com/example/Client.java", block("Java", "java"))
+      run(folder, block("Java", "sh"))
+      expect(existsSync(join(folder, "target/classes/com/example/Client.class"))).toBe(true)
+    },
+  )
 })

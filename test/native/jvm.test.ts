@@ -5,7 +5,7 @@ import { join } from "node:path"
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
 import { generateFacades } from "../../clients/jvm/generate.ts"
 import { type Deployment, startDeployment } from "../support/edge-server.ts"
-import { effort, isLong } from "../support/effort.ts"
+import { effort, isLong, isNightly } from "../support/effort.ts"
 import { fastTmpdir } from "../support/fast-tmpdir.ts"
 import { type Messengers, messengersOn, textsIn } from "../support/messaging/messengers.ts"
 import { coreTexts, type NativeCores, nativeCoresOn } from "../support/messaging/native-cores.ts"
@@ -221,7 +221,7 @@ describe.skipIf(whyNoJvm !== undefined)(whyNoJvm ?? "the client for the JVM", ()
     300_000,
   )
 
-  test.runIf(isLong)(
+  test.runIf(isNightly)(
     "is packaged, and the README's chat runs with the jar",
     async () => {
       const jars = await packageJvm()

@@ -5,7 +5,7 @@ import { type Feature, features, parseFeatures } from "./features.ts"
 import { simulate } from "./simulate.ts"
 import { expectSound, first } from "./sound.ts"
 
-vi.setConfig({ testTimeout: effort(180_000, 300_000, 300_000) })
+vi.setConfig({ testTimeout: effort(180_000, 600_000, 600_000) })
 
 // The features when a seed found something: it finds it again with the fault put back.
 const former: readonly Feature[] = features.filter((one) => one !== "restored devices")
@@ -86,7 +86,7 @@ test.runIf(isLong)(
   "a new device has the history of the old one, wherever both stop and whatever the service does to chunks",
   async () => {
     // In the first ones both sides are interrupted, and the service lies often.
-    for (const seed of [5, 13, ...effort([], seedsFrom(first, 10), seedsFrom(first, 500))]) {
+    for (const seed of [5, 13, ...effort([], seedsFrom(first, 4), seedsFrom(first, 500))]) {
       await expectSound(seed, { features: ["pairing"] })
       await expectSound(seed, { features: ["pairing"], hostility: "bent history" })
     }
@@ -97,7 +97,7 @@ test.runIf(isLong)(
   "a user who loses all devices restores the newest complete backup, wherever a backup stops",
   async () => {
     // A backup is interrupted before the loss in the first ones.
-    for (const seed of [1, 6, ...effort([], seedsFrom(first, 10), seedsFrom(first, 500))]) {
+    for (const seed of [1, 6, ...effort([], seedsFrom(first, 4), seedsFrom(first, 500))]) {
       await expectSound(seed, { features: seed % 2 === 0 ? ["backup"] : ["backup", "hints"] })
     }
   },
@@ -107,7 +107,7 @@ test.runIf(isLong)(
   "a service that returns to an earlier state gets the end of its log from devices, and all members read each other",
   async () => {
     // Members have read what the service loses in the first one.
-    for (const seed of [8, ...effort([], seedsFrom(first, 10), seedsFrom(first, 500))]) {
+    for (const seed of [8, ...effort([], seedsFrom(first, 4), seedsFrom(first, 500))]) {
       await expectSound(seed, { features: ["restored service"] })
     }
   },
@@ -117,7 +117,7 @@ test.runIf(isLong)(
   "a device whose store returns to an earlier copy rejoins, and no other device loses a message or reads one twice",
   async () => {
     // The copy encrypts before it has read the log in the first one. In the second one it is the only one that could commit.
-    for (const seed of [2, 8, ...effort([], seedsFrom(first, 5), seedsFrom(first, 500))]) {
+    for (const seed of [2, 8, ...effort([], seedsFrom(first, 3), seedsFrom(first, 500))]) {
       await expectSound(seed, { features: ["restored devices"] })
     }
   },
