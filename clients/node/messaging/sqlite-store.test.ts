@@ -3,7 +3,7 @@ import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { DatabaseSync } from "node:sqlite"
-import { MessagingError } from "@signet/client/messaging"
+import { MessagingError, type MessagingStore } from "@signet/client/messaging"
 import { afterEach, beforeEach, expect, onTestFinished, test, vi } from "vitest"
 import { isLong } from "../../../test/support/effort.ts"
 import { storeSuite } from "../../core/messaging/testing/store-suite.ts"
@@ -26,6 +26,11 @@ beforeEach(() => {
 })
 afterEach(() => rmSync(folder, { recursive: true }))
 const path = () => join(folder, "store")
+/** @throws what has no reason. */
+const reasonOf = (error: unknown): string => {
+  if (error instanceof MessagingError) return error.reason
+  throw error
+}
 const row = (value: number) => ({ op: "put", table: "state", key: "x", value: Uint8Array.of(value) }) as const
 
 test("a file of a later version is refused, and unchanged", async () => {
@@ -58,6 +63,49 @@ test("a flipped byte in the header of the file is a typed error, or changes noth
     }
   }
   expect(reasons).toEqual(new Set(["STATE_TAMPERED", "STATE_NEWER_VERSION"]))
+})
+
+test("a damaged page of the file is a typed error in every call that reads it", async () => {
+  const keys = Array.from({ length: 200 }, (_, i) => `key ${String(i).padStart(3, "0")}`)
+  const store = openSqliteStore(path())
+  const rows = keys.map((key) => ({ op: "put", table: "state", key, value: Buffer.alloc(400, key) }) as const)
+  await store.transact("a", 0n, rows)
+  await store.close()
+  const written = readFileSync(path())
+  const pageSize = 4_096
+  const pages = written.length / pageSize
+  expect(pages).toBeGreaterThan(20)
+  const outcomes: string[] = []
+  const wanted = keys.map((key) => ({ table: "state", key }))
+  for (let page = 1; page < pages; page++) {
+    for (const [name, damage] of Object.entries({ zeroed: 0, filled: 0xff })) {
+      const file = join(folder, `${name} ${page}`)
+      const bytes = Buffer.from(written)
+      bytes.fill(damage, page * pageSize, (page + 1) * pageSize)
+      writeFileSync(file, bytes)
+      const calls: ((opened: MessagingStore) => Promise<unknown>)[] = [
+        (opened) => opened.spaces(),
+        (opened) => opened.list("a", "state"),
+        (opened) => opened.read("a", wanted),
+        (opened) => opened.transact("a", 1n, rows),
+      ]
+      let opened: MessagingStore | undefined
+      try {
+        opened = openSqliteStore(file)
+        for (const call of calls)
+          outcomes.push(
+            await call(opened).then(
+              () => "ok",
+              (error) => reasonOf(error),
+            ),
+          )
+      } catch (error) {
+        outcomes.push(reasonOf(error))
+      }
+      await opened?.close()
+    }
+  }
+  expect(new Set(outcomes)).toEqual(new Set(["ok", "STATE_TAMPERED"]))
 })
 
 test("only the owner can access the file", async () => {

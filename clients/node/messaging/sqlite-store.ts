@@ -29,7 +29,8 @@ const schema = `
  * A transaction is on the disk when it resolves (`synchronous=FULL`). Only the owner can access the file.
  *
  * @throws MessagingError STORE_UNAVAILABLE if Node has no SQLite (before 22.13), STATE_NEWER_VERSION for a file of a
- *   later version, and STATE_TAMPERED for a damaged one. Neither is changed.
+ *   later version, and STATE_TAMPERED for a damaged one. Neither is changed. A read or write that finds damage throws
+ *   STATE_TAMPERED, too, and is rolled back.
  */
 export function openSqliteStore(path: string): MessagingStore {
   // Not imported: Node 20 and early versions of 22 lack it, and the whole module would fail to load.
@@ -45,9 +46,7 @@ export function openSqliteStore(path: string): MessagingStore {
     db.prepare("SELECT generation FROM space LIMIT 0")
   } catch (error) {
     db.close()
-    throw isDamage(error)
-      ? new MessagingError("STATE_TAMPERED", "the store's file is damaged: nothing was changed", { cause: error })
-      : error
+    throw typedError(error)
   }
   const statements = {
     generation: db.prepare("SELECT generation FROM space WHERE name = ?"),
@@ -95,10 +94,10 @@ export function openSqliteStore(path: string): MessagingStore {
         return { generation: typeof generation === "bigint" ? generation : 0n, values }
       }),
     async list(space, table, { after = "", limit = -1 } = {}) {
-      const rows = statements.list.all(space, table, after, limit)
+      const rows = typed(() => statements.list.all(space, table, after, limit))
       return rows.map(({ key, value }): Row => ({ key: String(key), value: bytesOf(value) }))
     },
-    spaces: async () => statements.spaces.all().map(({ name }) => String(name)),
+    spaces: async () => typed(() => statements.spaces.all()).map(({ name }) => String(name)),
     transact: async (space, expectedGeneration, ops) =>
       within(db, "BEGIN IMMEDIATE", (undo) => {
         if (!advance(space, expectedGeneration)) return undo("GENERATION_MISMATCH")
@@ -111,10 +110,23 @@ export function openSqliteStore(path: string): MessagingStore {
   }
 }
 
-/** SQLITE_ERROR for an unsupported format, SQLITE_CORRUPT and SQLITE_NOTADB. */
-const damageCodes: readonly unknown[] = [1, 11, 26]
+/** SQLITE_ERROR for an unsupported format or another schema, SQLITE_CORRUPT and SQLITE_NOTADB. */
+const damageCodes: readonly number[] = [1, 11, 26]
+/** An extended code has the primary one in its lowest byte. */
 const isDamage = (error: unknown): boolean =>
-  error instanceof Error && "errcode" in error && damageCodes.includes(error.errcode)
+  error instanceof Error && "errcode" in error && damageCodes.includes(Number(error.errcode) & 0xff)
+const typedError = (error: unknown): unknown =>
+  isDamage(error)
+    ? new MessagingError("STATE_TAMPERED", "the store's file is damaged: nothing was changed", { cause: error })
+    : error
+
+function typed<T>(work: () => T): T {
+  try {
+    return work()
+  } catch (error) {
+    throw typedError(error)
+  }
+}
 
 function prepareFile(db: DatabaseSync): void {
   db.exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON; PRAGMA secure_delete = ON;")
@@ -138,7 +150,7 @@ function within<T>(db: DatabaseSync, begin: string, work: (undo: <R>(result: R) 
     return result
   } catch (error) {
     if (db.isTransaction) db.exec("ROLLBACK")
-    throw error
+    throw typedError(error)
   }
 }
 
