@@ -2,7 +2,7 @@ import { availableParallelism } from "node:os"
 import { resolve } from "node:path"
 import { defineConfig } from "vitest/config"
 import { effort } from "./test/support/effort.ts"
-import { hookErrors } from "./test/support/hook-errors.ts"
+import { reportNotes } from "./test/support/report-notes.ts"
 import { slowestFiles } from "./test/support/slowest-files.ts"
 import { SlowestFirst } from "./test/support/slowest-first.ts"
 
@@ -34,7 +34,7 @@ export default defineConfig({
     // For the programs that tests start: compiling takes half of their start.
     env: { NODE_COMPILE_CACHE: resolve("node_modules/.cache/signet/compiled") },
     setupFiles: ["test/support/put-back.ts", "test/support/seed.ts"],
-    reporters: ["default", slowestFiles(), ...(report ? ["json", hookErrors(report)] : [])],
+    reporters: ["default", slowestFiles(), ...(report ? ["json", reportNotes(report)] : [])],
     ...(report ? { outputFile: { json: report } } : {}),
   },
 })

@@ -48,6 +48,14 @@ describe("the summary of a run of .ci/run", () => {
     expect(of([short, report("a.test.ts", { "OpenMLS as a member: no Rust": "skipped" })]).notAllowed).toHaveLength(2)
   })
 
+  test("takes what a file skips that ran in the short form because of the time, and names the file", () => {
+    const [result] = report("a.test.ts", { "needs minutes": "skipped", other: "passed" }).testResults
+    const shortened: Report = { numPassedTests: 1, testResults: result ? [{ ...result, isShortened: true }] : [] }
+    expect(of([shortened])).toMatchObject({ skipped: ["a.test.ts: needs minutes"], notAllowed: [] })
+    const { notAllowed } = of([shortened, report("b.test.ts", { "needs Go": "skipped" })])
+    expect([of([shortened]).shortened, notAllowed]).toEqual([["a.test.ts"], ["b.test.ts: needs Go"]])
+  })
+
   test("takes a test that another report ran on another store", () => {
     const short = report("a.test.ts", { "signing in (PostgreSQL) works": "skipped" })
     expect(of([short, report("a.test.ts", { "signing in (PGlite) works": "passed" })]).skipped).toEqual([])

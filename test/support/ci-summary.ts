@@ -2,7 +2,7 @@
 // each skip by the beginning of its name, so that a missing program cannot disable its tests unnoticed.
 import { readFileSync } from "node:fs"
 import { relative } from "node:path"
-import { type HookError, hookErrorsOf } from "./hook-errors.ts"
+import { notesOf, type ReportNotes } from "./report-notes.ts"
 
 export interface Report {
   readonly numPassedTests: number
@@ -17,6 +17,8 @@ export interface Report {
     /** Why the file itself failed. */
     readonly message?: string
     readonly status?: string
+    /** It ran in the short form, because the time for the longer one was over. */
+    readonly isShortened?: boolean
   }[]
 }
 
@@ -42,6 +44,8 @@ export interface Summary {
   readonly notAllowed: readonly string[]
   /** Entries of the list that are no longer skipped. */
   readonly stale: readonly AllowedSkip[]
+  /** Files that ran in the short form only. What they skip counts as allowed. */
+  readonly shortened: readonly string[]
 }
 
 /** The name without parts that differ between runs: the reason of a skip, and the store. */
@@ -79,11 +83,13 @@ function failuresOf(result: FileResult, root: string) {
 /** @param root The repository, which file names begin with. */
 export function summaryOf(reports: readonly Report[], allowed: readonly AllowedSkip[], root: string): Summary {
   const ran = new Set<string>()
+  const shortened = new Set<string>()
   const filesThatRan = new Set<string>()
   const left = new Map<string, { file: string; fullName: string }>()
   for (const { testResults } of reports) {
-    for (const { name, assertionResults } of testResults) {
+    for (const { name, assertionResults, isShortened } of testResults) {
       const file = relative(root, name)
+      if (isShortened === true) shortened.add(file)
       for (const { fullName, status } of assertionResults) {
         const key = `${file}: ${commonName(fullName)}`
         if (status === "passed" || status === "failed") {
@@ -98,6 +104,7 @@ export function summaryOf(reports: readonly Report[], allowed: readonly AllowedS
     .map(([key]) => key)
     .toSorted()
   const failures = reports.flatMap(({ testResults }) => testResults.flatMap((result) => failuresOf(result, root)))
+  const fileOf = (name: string) => name.slice(0, name.indexOf(": "))
   const isFor = ({ test }: AllowedSkip, name: string) => name.startsWith(test)
   return {
     passed: reports.reduce((sum, { numPassedTests }) => sum + numPassedTests, 0),
@@ -105,8 +112,9 @@ export function summaryOf(reports: readonly Report[], allowed: readonly AllowedS
     retried: reports.flatMap(({ testResults }) => testResults.flatMap((result) => messagesOf(result, root, isRetried))),
     failed: failures.length,
     skipped,
-    notAllowed: skipped.filter((name) => !allowed.some((one) => isFor(one, name))),
+    notAllowed: skipped.filter((name) => !allowed.some((one) => isFor(one, name)) && !shortened.has(fileOf(name))),
     stale: allowed.filter((one) => !skipped.some((name) => isFor(one, name))),
+    shortened: [...shortened].toSorted(),
   }
 }
 
@@ -114,13 +122,14 @@ export function summaryOf(reports: readonly Report[], allowed: readonly AllowedS
 function readReport(path: string): Report {
   try {
     const report: Report = JSON.parse(readFileSync(path, "utf8"))
-    const ofHooks: readonly HookError[] = JSON.parse(readFileSync(hookErrorsOf(path), "utf8"))
-    const messageOf = (file: string) => ofHooks.find((one) => one.file === file)?.message
+    const { errors, shortened }: ReportNotes = JSON.parse(readFileSync(notesOf(path), "utf8"))
+    const messageOf = (file: string) => errors.find((one) => one.file === file)?.message
     return {
       ...report,
       testResults: report.testResults.map((result) => ({
         ...result,
         message: result.message || (messageOf(result.name) ?? ""),
+        isShortened: shortened.includes(result.name),
       })),
     }
   } catch {
@@ -137,6 +146,8 @@ if (import.meta.main) {
   for (const name of summary.notAllowed) console.log(`Skipped, and not in test/support/allowed-skips.json: ${name}`)
   for (const { test } of summary.stale)
     console.log(`In test/support/allowed-skips.json, and not skipped any more: ${test}`)
+  if (summary.shortened.length > 0)
+    console.log(`In the short form, because the time for the longer one was over: ${summary.shortened.join(", ")}`)
   const failed = summary.failed + summary.notAllowed.length
   const skipped = summary.skipped.length - summary.notAllowed.length
   console.log(`${summary.passed} passed, ${failed} failed${skipped > 0 ? `, ${skipped} skipped` : ""}`)

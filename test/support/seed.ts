@@ -1,7 +1,10 @@
-// Vitest's setup of every file: property tests use the same cases in every run, and a failure prints the seed.
+// Vitest's setup of every file: its effort, and the same cases of property tests in every run. A failure prints the seed.
 import fc from "fast-check"
 import { afterEach } from "vitest"
+import { chooseEffort } from "./effort.ts"
 import { seed } from "./random.ts"
+
+chooseEffort(Date.now())
 
 fc.configureGlobal({ ...fc.readConfigureGlobal(), seed })
 
