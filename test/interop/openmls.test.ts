@@ -38,6 +38,40 @@ test("a path that omits the root brings both engines to the same epoch", async (
   for (const by of [c, d]) await room.say(by, "the left half of the tree is empty")
 })
 
+/** How many later messages OpenMLS reads before it forgets an earlier one's key: core-crypto's setting. */
+const openMlsTolerance = 1
+
+test("messages that arrive in another order are read once, by both engines", async () => {
+  const [a, b] = [clientName(1), clientName(2)]
+  const room = await openRoom(await ours(1), openMlsGroupId)
+  await room.add(a, [await openMlsSeat(2)])
+  const seat = (name: string) => room.seats.get(name) ?? expect.fail(name)
+  const many = Array.from({ length: 40 }, (_, i) => i)
+  const order = fc.shuffledSubarray(many, { minLength: many.length })
+  await fc.assert(
+    fc.asyncProperty(order, async (arrivals) => {
+      await room.update(b)
+      const messages: Uint8Array[] = []
+      for (const number of many) messages.push(await seat(b).encrypt(`message ${number}`))
+      for (const number of arrivals) {
+        const message = messages[number] ?? expect.fail()
+        expect(await seat(a).decrypt(message)).toEqual({ text: `message ${number}`, sender: b })
+        await expect(seat(a).decrypt(message)).rejects.toMatchObject({ reason: "REPLAY" })
+      }
+    }),
+    { numRuns: effort(2, 10, 100) },
+  )
+  // OpenMLS reads the later of two first, and none of them twice.
+  await room.update(a)
+  const messages: Uint8Array[] = []
+  for (let number = 0; number <= openMlsTolerance; number++) messages.push(await seat(a).encrypt(`late ${number}`))
+  for (const [at, message] of [...messages.entries()].toReversed()) {
+    expect(await seat(b).decrypt(message)).toEqual({ text: `late ${at}`, sender: a })
+    const again = seat(b).decrypt(message)
+    await expect(again).rejects.toMatchObject({ inner: { mlsError: { tag: "DuplicateMessage" } } })
+  }
+})
+
 // The room compares rosters after every commit; agreement on the epoch shows in every message being read by all.
 test.runIf(isLong)(
   "random histories with commits from both engines show no difference",
