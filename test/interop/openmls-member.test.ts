@@ -1,7 +1,7 @@
 // OpenMLS, called directly, as a member of conversations: with the real service, and members that run our messenger.
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
 import type { Messenger } from "../../clients/core/messaging/messenger.ts"
-import { effort } from "../support/effort.ts"
+import { isNightly } from "../support/effort.ts"
 import { bytesOf, hexOf } from "../support/messaging/device-parts.ts"
 import { type Messengers, messengersOn, type OpenedMessenger } from "../support/messaging/messengers.ts"
 import { type MessagingServer, startMessagingServer } from "../support/messaging/test-server.ts"
@@ -11,7 +11,7 @@ import { type OpenMlsMember, openMlsMember } from "./openmls/member.ts"
 import { type OpenMlsProgram, startOpenMls } from "./openmls/program.ts"
 
 // A first build takes two minutes, and the stories a quarter of one.
-const missing = effort(() => "npm run test:long runs it", rustMissing, rustMissing)()
+const missing = isNightly ? rustMissing() : "npm run nightly runs it"
 
 const utf8 = (text: string) => new TextEncoder().encode(text)
 const textsIn = async ({ messenger }: { messenger: Messenger }, id: string) =>

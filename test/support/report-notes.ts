@@ -20,9 +20,9 @@ export const notesOf = (report: string): string => `${report}.notes`
 export function reportNotes(report: string): Reporter {
   const shortened: string[] = []
   return {
-    // A file chooses its effort before its tests are collected, so none is missing here.
-    onTestModuleCollected({ moduleId }) {
-      if (isShortened(Date.now())) shortened.push(moduleId)
+    // A file chooses its effort before it collects its tests, so none is missing here.
+    onTestModuleCollected(module) {
+      if (isShortened(Date.now() - module.diagnostic().collectDuration)) shortened.push(module.moduleId)
     },
     onTestRunEnd(modules) {
       const errors = modules.flatMap((module) =>

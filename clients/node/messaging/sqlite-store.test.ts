@@ -76,7 +76,7 @@ test("a damaged page of the file is a typed error in every call that reads it", 
   const pages = written.length / pageSize
   expect(pages).toBeGreaterThan(20)
   const outcomes: string[] = []
-  const wanted = keys.map((key) => ({ table: "state", key }))
+  const wanted = keys.map((key) => ({ table: "state", key }) as const)
   for (let page = 1; page < pages; page++) {
     for (const [name, damage] of Object.entries({ zeroed: 0, filled: 0xff })) {
       const file = join(folder, `${name} ${page}`)
