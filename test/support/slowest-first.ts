@@ -21,6 +21,7 @@ const longest = [
   "test/native/jvm.test.ts",
   "test/story/console-chat-devices.test.ts",
   "test/story/console-counts.test.ts",
+  "test/release/image.test.ts",
   "test/simulation/interleavings.test.ts",
   "test/native/react-native.test.ts",
   "test/simulation/held-leases.test.ts",
