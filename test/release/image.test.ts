@@ -54,7 +54,7 @@ describe.skipIf(skipped !== "")(`a release${skipped && ` (skipped: ${skipped})`}
     written = await buildRelease({ into: join(folder, "first"), architectures, base: baseForTests(), keyFile })
     const unpacked = mkdtempSync(join(folder, "unpacked-"))
     image = unpackImage(join(folder, "first", `signet-server-${version}.oci.tar`), unpacked, own)
-  }, 300_000)
+  }, 900_000)
   afterAll(async () => {
     await database?.drop()
     rmSync(folder, { recursive: true, force: true })
