@@ -1,8 +1,9 @@
 // libsignet for Linux on arm64: built by a cross compiler, and run by an emulator of the processor.
 import { execFileSync } from "node:child_process"
-import { statSync } from "node:fs"
+import { mkdtempSync, statSync } from "node:fs"
 import { join } from "node:path"
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest"
+import { buildJni } from "../../clients/jvm/build.ts"
 import { clientOf } from "../../clients/native/wasm/client.ts"
 import { startDeployment } from "../support/edge-server.ts"
 import { isNightly } from "../support/effort.ts"
@@ -30,6 +31,26 @@ describe.skipIf(why !== undefined)(why ?? "libsignet on arm64", () => {
     execFileSync("aarch64-linux-gnu-strip", ["-o", stripped, built])
     expect(statSync(stripped).size).toBeLessThan(2_500_000)
   })
+
+  test("is in the JVM's jar with a JNI library for arm64, and both need what the README lists", () => {
+    const folder = mkdtempSync(join(library.folder, "jni-"))
+    buildJni(library.programs, folder, "linux-arm64")
+    const read = (option: string, name: string) =>
+      execFileSync("aarch64-linux-gnu-readelf", ["-W", option, join(folder, name)], { encoding: "utf8" })
+    const needed = (name: string) =>
+      [...read("-d", name).matchAll(/\(NEEDED\).*\[(.+)\]/g)].map(([, needs]) => needs).sort()
+    const exported = (name: string) =>
+      [...read("--dyn-syms", name).matchAll(/ (?:GLOBAL|WEAK) +DEFAULT +\d+ (\S+)/g)].map(([, symbol]) => symbol).sort()
+    for (const name of ["libsignet-jni.so", "libsignet.so.1"]) expect(read("-h", name)).toMatch(/Machine: +AArch64/)
+    const calls = ["call", "close", "next", "open", "releaseBox"]
+    expect(exported("libsignet-jni.so")).toEqual(calls.map((call) => `Java_dev_signet_client_Native_${call}`))
+    expect(read("-d", "libsignet-jni.so")).toMatch(/RUNPATH.*\[\$ORIGIN\]/)
+    expect(needed("libsignet-jni.so")).toEqual(["libc.so.6", "libsignet.so.1"])
+    expect(needed("libsignet.so.1")).toEqual([
+      ...["ld-linux-aarch64.so.1", "libargon2.so.1", "libc.so.6", "libcrypto.so.3", "libcurl.so.4", "libgcc_s.so.1"],
+      ...["libm.so.6", "libsqlite3.so.0", "libssl.so.3", "libstdc++.so.6"],
+    ])
+  }, 120_000)
 
   test("rejects wrong uses with a status, from any thread", () => {
     const options = Buffer.from(optionsBytes(library.optionsFor())).toString("hex")

@@ -35,8 +35,8 @@ export async function buildKotlin(): Promise<BuiltJvm> {
   const sources = ["clients/jvm/kotlin/src", "clients/jvm/src", "proto/signet/client/v1", "proto/signet/host/v1"]
   const inputs = hashOf(sources, "clients/jvm/kotlin/pom.xml")
   // The client is compiled again, in a folder of its own: other tests run its classes.
-  const build = mavenCommand(join(project, "reactor.xml"), "-Dbuild.folder=target/kotlin", "test-compile")
-  runOnce(join(target, "inputs.sha256"), inputs, build)
+  const goals = ["-pl", "kotlin", "-am", "-Dbuild.folder=target/kotlin", "test-compile"]
+  runOnce(join(target, "inputs.sha256"), inputs, mavenCommand(join(project, "../reactor.xml"), ...goals))
   const jars = [
     jarOf("org.jetbrains.kotlin", "kotlin-stdlib"),
     jarOf("org.jetbrains.kotlinx", "kotlinx-coroutines-core-jvm"),
