@@ -18,7 +18,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.function.Executable;
 import org.junit.jupiter.api.io.TempDir;
 
-/** What every box of this artefact does. */
+/** Tests that every box of this artefact passes. */
 abstract class BoxContract {
   static final String SCOPE = "[null,\"app_a\",\"prn_a\",null]";
   static final byte[] KEYS = "planted keys of the scope, 7e21".getBytes(StandardCharsets.UTF_8);
