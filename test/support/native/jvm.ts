@@ -56,8 +56,14 @@ export async function packageJvm(): Promise<readonly string[]> {
   return jars.sort((a, b) => a.length - b.length || (a < b ? -1 : 1)).map((name) => join(target, name))
 }
 
-export interface BuiltJvm {
+/** The client's tests on a host of its core. */
+export interface BuiltTests {
   readonly classPath: string
+  /** For `java`. They win over the flags of all tests. */
+  readonly flags: readonly string[]
+}
+
+export interface BuiltJvm extends BuiltTests {
   /** The folder of libsignet.so.1 and libsignet-jni.so. */
   readonly natives: string
 }
@@ -74,6 +80,8 @@ export async function buildJvm(): Promise<BuiltJvm> {
   runOnce(stamp, inputs, mavenCommand(project, ...goals))
   return {
     natives,
+    // -Xcheck:jni prints what a wrong use of JNI would be.
+    flags: ["-Xcheck:jni", `-Ddev.signet.client.natives=${natives}`],
     classPath: [join(target, "classes"), join(target, "test-classes"), readFileSync(jars, "utf8")].join(":"),
   }
 }
@@ -95,19 +103,10 @@ export function hashOf(folders: readonly string[], ...projects: readonly string[
 }
 
 /** The arguments of `java` for a class of the tests. */
-export const javaArguments = ({ classPath, natives }: BuiltJvm, ...program: string[]): string[] => [
-  // Starts in a half of the time. -Xcheck:jni prints what a wrong use of JNI would be. All pages of the heap are resident
-  // from the start, so that only other memory grows.
+export const javaArguments = ({ classPath, flags }: BuiltTests, ...program: string[]): string[] => [
+  // Starts in a half of the time. All pages of the heap are resident from the start, so that only other memory grows.
   ...["-Xms48m", "-Xmx48m", "-XX:+AlwaysPreTouch"],
-  ...[
-    "-XX:TieredStopAtLevel=1",
-    "-XX:+UseSerialGC",
-    "-Xmx256m",
-    "-Xcheck:jni",
-    `-Ddev.signet.client.natives=${natives}`,
-    "-cp",
-    classPath,
-  ],
+  ...["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xmx256m", ...flags, "-cp", classPath],
   ...program,
 ]
 
@@ -156,7 +155,7 @@ export interface JvmMember extends Pick<JavaProgram, "pid" | "errors" | "kill"> 
 const inverted = (word: string | Uint8Array) =>
   typeof word === "string" ? word : Buffer.from(word.map((byte) => ~byte)).toString("hex")
 
-export function startMember(built: BuiltJvm): JvmMember {
+export function startMember(built: BuiltTests): JvmMember {
   const java = startJava(...javaArguments(built, "dev.signet.client.Member"))
   const ask: JvmMember["ask"] = async (...words) => {
     java.write(words.map(inverted).join(" "))

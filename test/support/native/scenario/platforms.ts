@@ -4,7 +4,8 @@ import { join } from "node:path"
 import { clientOf } from "@signet/client-native"
 import { buildCore } from "../../../../clients/native/build.ts"
 import { startDriver } from "../driver.ts"
-import { type BuiltJvm, buildJvm, javaArguments, startJava, whyNoJvm } from "../jvm.ts"
+import { type BuiltTests, buildJvm, javaArguments, startJava, whyNoJvm } from "../jvm.ts"
+import { buildPureJvm, whyNoPureJvm } from "../jvm-pure.ts"
 import { buildKotlin, whyNoKotlin } from "../kotlin.ts"
 import { buildNative, whyNoLibrary } from "../library.ts"
 import { unpacked } from "../pinned-package.ts"
@@ -53,7 +54,7 @@ const textOf = (hex: string) => Buffer.from(hex, "hex").toString()
 
 /** @param program The class with `main`. */
 const javaDevice =
-  (built: BuiltJvm, program: string) =>
+  (built: BuiltTests, program: string) =>
   async ({ folder, appId, authUrl, audience, messagingUrl, rootKey }: DeviceOptions): Promise<Device> => {
     const words = [folder, `${folder}-keys`, appId, authUrl, audience, messagingUrl, rootKey]
     const java = startJava(...javaArguments(built, program, ...words))
@@ -118,6 +119,10 @@ export const scenarioPlatforms: Readonly<Record<string, ScenarioPlatform>> = {
   "the JVM": {
     why: whyNoJvm,
     build: async () => javaDevice(await buildJvm(), "dev.signet.client.ScenarioDevice"),
+  },
+  "the JVM without libsignet": {
+    why: whyNoPureJvm,
+    build: async () => javaDevice(await buildPureJvm(), "dev.signet.client.ScenarioDevice"),
   },
   Kotlin: {
     why: whyNoKotlin,

@@ -4,7 +4,7 @@ import com.google.protobuf.InvalidProtocolBufferException;
 import com.google.protobuf.MessageLite;
 import com.google.protobuf.Parser;
 import dev.signet.client.v1.ClientEvent;
-import java.nio.charset.StandardCharsets;
+import dev.signet.host.v1.OutputKind;
 import java.util.Arrays;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
@@ -16,7 +16,7 @@ import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * One open client of libsignet: its thread, its calls without a reply, its events.
+ * One open client: its thread, its calls without a reply, its events.
  *
  * <p>It has no reference to a {@link SignetClient} but those of unanswered calls and of subscriptions, so that a forgotten
  * client is collected.
@@ -32,7 +32,7 @@ final class Engine {
   private final Executor executor;
   private final Events events;
   private final Thread thread;
-  private final CompletableFuture<Long> handle = new CompletableFuture<>();
+  private final CompletableFuture<CoreHost.Core> core = new CompletableFuture<>();
   private volatile @Nullable Supplier<SignetException> end;
 
   /** A call without a reply. The owner stays reachable until then. */
@@ -42,7 +42,7 @@ final class Engine {
         future.complete(parser.parseFrom(reply));
       } catch (InvalidProtocolBufferException malformed) {
         future.completeExceptionally(
-            SignetException.of("HOST_REFUSED", "libsignet returned a reply that cannot be read", null));
+            SignetException.of("HOST_REFUSED", "the core returned a reply that cannot be read", null));
       } finally {
         Arrays.fill(reply, (byte) 0);
       }
@@ -52,19 +52,19 @@ final class Engine {
   /**
    * Opens a client. Waits for it.
    *
+   * @param host opens the core, on the client's thread
    * @param options a NativeOptions, which is wiped
    * @param box the box of the option {@code wrapped_box}; null for another choice
    */
-  Engine(byte[] options, @Nullable SecretBox box, Executor executor, int eventCapacity) {
+  Engine(CoreHost host, byte[] options, @Nullable SecretBox box, Executor executor, int eventCapacity) {
     this.executor = executor;
     this.events = new Events(this::execute, eventCapacity);
-    Native.load();
-    thread = new Thread(null, () -> run(options, box), "signet-client-" + CLIENTS.incrementAndGet(), STACK_BYTES);
+    thread = new Thread(null, () -> run(host, options, box), "signet-client-" + CLIENTS.incrementAndGet(), STACK_BYTES);
     thread.setDaemon(true);
     thread.start();
     try {
       // Ignores an interrupt, and keeps it for the caller.
-      handle.join();
+      core.join();
     } catch (CompletionException failure) {
       throw failure.getCause() instanceof SignetException known ? known : failure;
     }
@@ -83,25 +83,18 @@ final class Engine {
     var id = lastCall.incrementAndGet();
     calls.put(id, new Call<>(owner, future, parser));
     var bytes = request.toByteArray();
-    var status = Native.call(handle.join(), id, method.getBytes(StandardCharsets.UTF_8), bytes);
-    Arrays.fill(bytes, (byte) 0);
+    Supplier<SignetException> failure = null;
+    try {
+      core.join().call(id, method, bytes);
+    } catch (SignetException refused) {
+      failure = () -> refused;
+    } finally {
+      Arrays.fill(bytes, (byte) 0);
+    }
     // The end may have come before the call was in the map.
     var ended = end;
-    if (status != Native.OK || ended != null) fail(id, ended != null ? ended : () -> refused(status));
+    if (failure != null || ended != null) fail(id, ended != null ? ended : failure);
     return future;
-  }
-
-  private static SignetException refused(int status) {
-    return switch (status) {
-      case Native.E_ARGUMENT -> SignetException.of("HOST_REFUSED", "a request may have 64 MiB", null);
-      case Native.E_MEMORY -> SignetException.of("HOST_REFUSED", "there is no memory for the request", null);
-      case Native.E_STOPPED -> stopped();
-      default -> SignetException.closed();
-    };
-  }
-
-  private static SignetException stopped() {
-    return SignetException.of("STOPPED", "the core stopped: close this client, and open another one", null);
   }
 
   private void fail(long id, Supplier<SignetException> why) {
@@ -118,54 +111,50 @@ final class Engine {
     }
   }
 
-  private void run(byte[] options, @Nullable SecretBox box) {
-    var opened = new long[2];
+  private void run(CoreHost host, byte[] options, @Nullable SecretBox box) {
+    CoreHost.Core opened = null;
     try {
-      open(options, box, opened);
-      handle.complete(opened[0]);
-      work(opened[0]);
+      opened = open(host, options, box);
+      core.complete(opened);
+      work(opened);
     } catch (SignetException failure) {
-      handle.completeExceptionally(failure);
+      core.completeExceptionally(failure);
     } catch (RuntimeException | Error defect) {
-      handle.completeExceptionally(SignetException.of("STOPPED", "the client's thread failed", defect));
-      end(Engine::stopped);
+      core.completeExceptionally(SignetException.of("STOPPED", "the client's thread failed", defect));
+      end(SignetException::stopped);
       throw defect;
     } finally {
-      if (opened[0] != 0) Native.close(opened[0]);
-      Native.releaseBox(opened[1]);
+      if (opened != null) opened.release();
     }
   }
 
-  private static void open(byte[] options, @Nullable SecretBox box, long[] opened) {
-    var failure = new byte[1][0];
-    var status = Native.open(options, box, opened, failure);
-    Arrays.fill(options, (byte) 0);
-    if (status != Native.OK) throw SignetException.parse(failure[0]);
+  private static CoreHost.Core open(CoreHost host, byte[] options, @Nullable SecretBox box) {
+    try {
+      return host.open(options, box);
+    } finally {
+      Arrays.fill(options, (byte) 0);
+    }
   }
 
   /** Takes outputs until the client is closed or stops. */
-  private void work(long client) {
-    var head = new long[2];
-    var out = new byte[1][];
-    while (true) {
-      out[0] = new byte[0];
-      var status = Native.next(client, -1, head, out);
-      if (status == Native.OK) deliver((int) head[0], head[1], out[0]);
-      else if (status != Native.TIMEOUT) {
-        end(status == Native.E_STOPPED ? Engine::stopped : SignetException::closed);
-        return;
-      }
+  private void work(CoreHost.Core opened) {
+    try {
+      for (var output = opened.next(); output != null; output = opened.next()) deliver(output);
+      end(SignetException::closed);
+    } catch (SignetException stopped) {
+      end(() -> stopped);
     }
   }
 
-  private void deliver(int kind, long id, byte[] bytes) {
-    switch (kind) {
-      case Native.REPLY -> {
-        var call = calls.remove(id);
+  private void deliver(CoreHost.Output output) {
+    var bytes = output.bytes();
+    switch (output.kind()) {
+      case OutputKind.REPLY_VALUE -> {
+        var call = calls.remove(output.id());
         if (call != null) execute(() -> call.succeed(bytes));
       }
-      case Native.REPLY_FAILURE -> fail(id, () -> SignetException.parse(bytes));
-      case Native.EVENT -> events.publish(eventOf(bytes));
+      case OutputKind.REPLY_FAILURE_VALUE -> fail(output.id(), () -> SignetException.parse(bytes));
+      case OutputKind.EVENT_VALUE -> events.publish(eventOf(bytes));
       default -> {} // A later version's output.
     }
   }
@@ -174,7 +163,7 @@ final class Engine {
     try {
       return ClientEvent.parseFrom(bytes);
     } catch (InvalidProtocolBufferException malformed) {
-      throw new IllegalStateException("libsignet returned an event that cannot be read", malformed);
+      throw new IllegalStateException("the core returned an event that cannot be read", malformed);
     } finally {
       Arrays.fill(bytes, (byte) 0);
     }
@@ -189,7 +178,7 @@ final class Engine {
 
   /** Wipes the memory of the core, and waits for the thread. */
   void close() {
-    Native.close(handle.join());
+    core.join().close();
     var isInterrupted = false;
     while (thread != Thread.currentThread() && thread.isAlive()) {
       try {

@@ -20,9 +20,6 @@ final class Native {
   static final int E_ARGUMENT = -1;
   static final int E_STOPPED = -6;
   static final int E_MEMORY = -7;
-  static final int REPLY = 1;
-  static final int REPLY_FAILURE = 2;
-  static final int EVENT = 3;
 
   /** Names the folder of the two libraries. Without it they are those of the jar. */
   static final String FOLDER_PROPERTY = "dev.signet.client.natives";

@@ -163,6 +163,7 @@ public final class SignetClient implements AutoCloseable {
     private @Nullable WatchedBox box;
     private Executor executor = ForkJoinPool.commonPool();
     private int eventCapacity = 1024;
+    private CoreHost host = new Libsignet();
 
     private Builder(IdentityOptions identity, Path dataFolder) {
       options.setIdentity(identity).setDataFolder(dataFolder.toAbsolutePath().toString());
@@ -209,6 +210,17 @@ public final class SignetClient implements AutoCloseable {
           .setHardware(promises.isHardware())
           .setDeviceBound(promises.isDeviceBound())
           .setPersistent(promises.isPersistent()));
+      return this;
+    }
+
+    /**
+     * Chooses what runs the core, in the place of libsignet.
+     *
+     * @param host such as that of the artifact {@code signet-client-pure}
+     * @return this
+     */
+    public Builder coreHost(CoreHost host) {
+      this.host = Objects.requireNonNull(host, "host");
       return this;
     }
 
@@ -278,7 +290,7 @@ public final class SignetClient implements AutoCloseable {
     public SignetClient open() {
       try {
         var chosen = options.hasWrappedBox() ? box : null;
-        return new SignetClient(new Engine(options.build().toByteArray(), chosen, executor, eventCapacity), chosen);
+        return new SignetClient(new Engine(host, options.build().toByteArray(), chosen, executor, eventCapacity), chosen);
       } finally {
         wipe();
       }

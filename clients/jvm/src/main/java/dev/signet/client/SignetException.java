@@ -41,13 +41,17 @@ public final class SignetException extends RuntimeException {
     try {
       return of(ClientFailure.parseFrom(bytes));
     } catch (InvalidProtocolBufferException malformed) {
-      return of("HOST_REFUSED", "libsignet returned a failure that cannot be read", null);
+      return of("HOST_REFUSED", "the core returned a failure that cannot be read", null);
     }
   }
 
   static SignetException of(String reason, String message, @Nullable Throwable cause) {
     var failure = ClientFailure.newBuilder().setKind(ClientFailure.Kind.HOST).setReason(reason).setMessage(message);
     return new SignetException(failure.build(), cause);
+  }
+
+  static SignetException stopped() {
+    return of("STOPPED", "the core stopped: close this client, and open another one", null);
   }
 
   static SignetException closed() {

@@ -131,7 +131,7 @@ public final class Member {
         .addProviders("IDP_A")
         .addAudiences(words[5])
         .build();
-    client = box.apply(SignetClient.builder(identity, Path.of(words[1]))).open();
+    client = box.apply(TestHost.builder(identity, Path.of(words[1]))).open();
     client.events().subscribe(new Flow.Subscriber<>() {
       @Override
       public void onSubscribe(Flow.Subscription subscription) {

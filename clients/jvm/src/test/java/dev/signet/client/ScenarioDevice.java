@@ -25,7 +25,7 @@ public final class ScenarioDevice {
   private ScenarioDevice(String[] words) throws IOException {
     var identity = IdentityOptions.newBuilder()
         .setAppId(words[2]).setAuthBaseUrl(words[3]).addProviders("IDP_A").addAudiences(words[4]);
-    client = SignetClient.builder(identity.build(), Path.of(words[0])).secretBox(new FileBox(words[1])).open();
+    client = TestHost.builder(identity.build(), Path.of(words[0])).secretBox(new FileBox(words[1])).open();
     messaging = OpenRequest.newBuilder().setBaseUrl(words[5]).setAudience(words[4])
         .addIssuerRootKeys(ByteString.copyFrom(HexFormat.of().parseHex(words[6]))).build();
   }
