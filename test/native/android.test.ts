@@ -1,4 +1,4 @@
-// The client for Android on the JVM: its secret box with a fake Keystore, a conversation under that box, and the AAR.
+// The client for Android under Robolectric: its secret box with a fake Keystore, a conversation under that box, and the AAR.
 import { execFileSync } from "node:child_process"
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
@@ -15,7 +15,7 @@ import { storyStore } from "../support/postgres.ts"
 
 const planted = "from the phone, planted-a81c22"
 
-describe.skipIf(whyNoAndroid !== undefined)(whyNoAndroid ?? "the client for Android, with a fake Keystore", () => {
+describe.skipIf(whyNoAndroid !== undefined)(whyNoAndroid ?? "the client for Android, under Robolectric", () => {
   let built: BuiltAndroid
   let folder: string
   const members: JvmMember[] = []
@@ -45,7 +45,7 @@ describe.skipIf(whyNoAndroid !== undefined)(whyNoAndroid ?? "the client for Andr
       const messengers = messengersOn(server)
       const client = jvmClientOn(server)
       const open = async (device: string) => {
-        const member = startMember(built)
+        const member = startMember(built, "dev.signet.client.RunTests", "dev.signet.client.android.MemberOnAndroid")
         members.push(member)
         const keys = join(folder, device)
         await client.openBoxed(member, join(folder, "data"), "dev.signet.client.android.FakePhone", keys)

@@ -155,8 +155,9 @@ export interface JvmMember extends Pick<JavaProgram, "pid" | "errors" | "kill"> 
 const inverted = (word: string | Uint8Array) =>
   typeof word === "string" ? word : Buffer.from(word.map((byte) => ~byte)).toString("hex")
 
-export function startMember(built: BuiltTests): JvmMember {
-  const java = startJava(...javaArguments(built, "dev.signet.client.Member"))
+/** @param program A class that runs Member.java, and its arguments. */
+export function startMember(built: BuiltTests, ...program: string[]): JvmMember {
+  const java = startJava(...javaArguments(built, ...(program.length > 0 ? program : ["dev.signet.client.Member"])))
   const ask: JvmMember["ask"] = async (...words) => {
     java.write(words.map(inverted).join(" "))
     let line = (await java.next()).trimEnd()

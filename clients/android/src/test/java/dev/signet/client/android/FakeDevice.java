@@ -1,5 +1,10 @@
 package dev.signet.client.android;
 
+import static org.robolectric.Shadows.shadowOf;
+
+import android.app.KeyguardManager;
+import android.content.Context;
+import android.content.pm.PackageManager;
 import android.security.keystore.KeyGenParameterSpec;
 import android.security.keystore.KeyPermanentlyInvalidatedException;
 import android.security.keystore.UserNotAuthenticatedException;
@@ -14,14 +19,17 @@ import java.security.InvalidKeyException;
 import java.util.Base64;
 import java.util.Properties;
 import java.util.function.Consumer;
+import org.robolectric.RuntimeEnvironment;
 
 /**
  * A stand-in for a device with a Keystore, in a folder: a restarted program finds it again, and another folder is another
- * device. It has the quirks that Android's documentation and the classes of android-all show; it was never compared with a
- * device.
+ * device. Its screen lock and its features are those that Robolectric's Android has. The Keystore has the quirks that
+ * Android's documentation and classes show; it was never compared with a device.
  */
 final class FakeDevice {
   private final Path folder;
+  private final Context app = RuntimeEnvironment.getApplication();
+  private final KeyguardManager keyguard = app.getSystemService(KeyguardManager.class);
 
   FakeDevice(Path folder) {
     try {
@@ -61,19 +69,17 @@ final class FakeDevice {
   }
 
   void setStrongBox(boolean exists) {
-    change(state -> state.setProperty("strongBox", "" + exists));
+    shadowOf(app.getPackageManager()).setSystemFeature(PackageManager.FEATURE_STRONGBOX_KEYSTORE, exists);
   }
 
   void setScreenLock() {
-    change(state -> state.setProperty("screenLock", "true"));
+    shadowOf(keyguard).setIsDeviceSecure(true);
   }
 
   /** Android invalidates the keys that need authentication. */
   void removeScreenLock() {
-    change(state -> {
-      state.setProperty("screenLock", "false");
-      state.setProperty("locks", "" + (count("locks") + 1));
-    });
+    shadowOf(keyguard).setIsDeviceSecure(false);
+    change(state -> state.setProperty("locks", "" + (count("locks") + 1)));
   }
 
   void addFingerprint() {
@@ -85,7 +91,7 @@ final class FakeDevice {
   }
 
   void setLocked(boolean isLocked) {
-    change(state -> state.setProperty("locked", "" + isLocked));
+    shadowOf(keyguard).setIsDeviceLocked(isLocked);
   }
 
   /** The next operation finds no Keystore, as after a crash of its daemon. */
@@ -142,11 +148,11 @@ final class FakeDevice {
   }
 
   boolean hasStrongBox() {
-    return is("strongBox");
+    return app.getPackageManager().hasSystemFeature(PackageManager.FEATURE_STRONGBOX_KEYSTORE);
   }
 
   void check(KeyGenParameterSpec spec) throws InvalidAlgorithmParameterException {
-    if (spec.isUserAuthenticationRequired() && !is("screenLock")) {
+    if (spec.isUserAuthenticationRequired() && !keyguard.isDeviceSecure()) {
       throw new InvalidAlgorithmParameterException(new IllegalStateException(
           "Secure lock screen must be enabled to create keys requiring user authentication"));
     }
@@ -198,7 +204,7 @@ final class FakeDevice {
       throw new KeyPermanentlyInvalidatedException();
     }
     if (needsUser && !is("authenticated")) throw new UserNotAuthenticatedException();
-    if (key.getProperty("needsUnlocked").equals("true") && is("locked")) throw new UserNotAuthenticatedException();
+    if (key.getProperty("needsUnlocked").equals("true") && keyguard.isDeviceLocked()) throw new UserNotAuthenticatedException();
     return Base64.getDecoder().decode(key.getProperty("raw"));
   }
 }

@@ -39,10 +39,10 @@ final class FakeKeystore extends Provider {
     putService(new Service(this, "Cipher", "AES/GCM/NoPadding", self + ".FakeCipher", List.of(), keys));
   }
 
-  /** Runs the device in this program. */
+  /** Runs the device in this program. Its ciphers come before those of other providers, as Android's do. */
   static void install(FakeDevice on) {
     device = on;
-    if (Security.getProvider("AndroidKeyStore") == null) Security.addProvider(new FakeKeystore());
+    if (Security.getProvider("AndroidKeyStore") == null) Security.insertProviderAt(new FakeKeystore(), 1);
   }
 
   /** A key that is not extractable. */

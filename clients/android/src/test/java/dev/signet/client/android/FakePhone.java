@@ -4,7 +4,7 @@ import dev.signet.client.SecretBox;
 import dev.signet.client.SecretBoxException;
 import java.nio.file.Path;
 
-/** The box of a fake device in a folder, for the program of the JVM's tests. */
+/** The box of a fake device in a folder, for {@link MemberOnAndroid}. */
 final class FakePhone implements SecretBox {
   private final KeystoreBox box = KeystoreBox.named("signet");
 

@@ -1,48 +1,50 @@
 package dev.signet.client.android;
 
-import static org.junit.jupiter.api.Assertions.assertArrayEquals;
-import static org.junit.jupiter.api.Assertions.assertEquals;
-import static org.junit.jupiter.api.Assertions.assertFalse;
-import static org.junit.jupiter.api.Assertions.assertInstanceOf;
-import static org.junit.jupiter.api.Assertions.assertNotEquals;
-import static org.junit.jupiter.api.Assertions.assertThrows;
-import static org.junit.jupiter.api.Assertions.assertTrue;
+import static org.junit.Assert.assertArrayEquals;
+import static org.junit.Assert.assertEquals;
+import static org.junit.Assert.assertFalse;
+import static org.junit.Assert.assertNotEquals;
+import static org.junit.Assert.assertThrows;
+import static org.junit.Assert.assertTrue;
 
-import android.content.Context;
-import android.content.ContextWrapper;
 import android.security.keystore.KeyPermanentlyInvalidatedException;
 import dev.signet.client.SecretBox;
 import dev.signet.client.SecretBoxException;
 import dev.signet.client.v1.IdentityOptions;
 import dev.signet.host.v1.BoxFailure;
-import java.io.File;
 import java.nio.charset.StandardCharsets;
-import java.nio.file.Files;
-import java.nio.file.Path;
 import java.time.Duration;
 import java.util.Arrays;
 import java.util.HashSet;
-import org.junit.jupiter.api.BeforeEach;
-import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.function.Executable;
-import org.junit.jupiter.api.io.TempDir;
+import org.junit.Before;
+import org.junit.Rule;
+import org.junit.Test;
+import org.junit.function.ThrowingRunnable;
+import org.junit.rules.TemporaryFolder;
+import org.junit.runner.RunWith;
+import org.robolectric.RobolectricTestRunner;
+import org.robolectric.RuntimeEnvironment;
+import org.robolectric.annotation.Config;
 
-/** Contract-tested with a fake Keystore. */
-class KeystoreBoxTest {
+/** The box on Robolectric's Android, with a fake Keystore. */
+@RunWith(RobolectricTestRunner.class)
+@Config(sdk = 33, manifest = Config.NONE)
+public final class KeystoreBoxTest {
   private static final String SCOPE = "[null,\"app_a\",\"prn_a\",null]";
   private static final byte[] KEYS = "planted keys of the scope, 7e21".getBytes(StandardCharsets.UTF_8);
 
-  @TempDir Path folder;
+  @Rule public final TemporaryFolder folder = new TemporaryFolder();
+
   private FakeDevice device;
   private final KeystoreBox box = KeystoreBox.named("signet");
 
-  @BeforeEach
-  void startDevice() {
-    device = new FakeDevice(folder.resolve("device"));
+  @Before
+  public void startDevice() {
+    device = new FakeDevice(folder.getRoot().toPath().resolve("device"));
     FakeKeystore.install(device);
   }
 
-  private static BoxFailure refusalOf(Executable call) {
+  private static BoxFailure refusalOf(ThrowingRunnable call) {
     var refused = assertThrows(SecretBoxException.class, call);
     assertFalse(refused.getMessage().contains("planted"));
     return refused.failure();
@@ -55,7 +57,7 @@ class KeystoreBoxTest {
   }
 
   @Test
-  void wrappedKeysOpenForTheirScopeOnly() throws SecretBoxException {
+  public void wrappedKeysOpenForTheirScopeOnly() throws SecretBoxException {
     var wrapped = box.wrap(SCOPE, KEYS, true);
     assertArrayEquals(KEYS, box.unwrap(SCOPE, wrapped));
     assertArrayEquals(KEYS, box.unwrap(SCOPE, box.wrap(SCOPE, KEYS, false)));
@@ -66,7 +68,7 @@ class KeystoreBoxTest {
   }
 
   @Test
-  void theScopeIsAuthenticatedUnderOneKeyToo() throws Exception {
+  public void theScopeIsAuthenticatedUnderOneKeyToo() throws Exception {
     box.wrap(SCOPE, KEYS, true);
     box.wrap("other", KEYS, true);
     device.makeKeysEqual();
@@ -76,7 +78,7 @@ class KeystoreBoxTest {
   }
 
   @Test
-  void everyChangedByteIsTampered() throws SecretBoxException {
+  public void everyChangedByteIsTampered() throws SecretBoxException {
     var wrapped = box.wrap(SCOPE, KEYS, true);
     for (int i = 1; i < wrapped.length; i++) {
       var changed = wrapped.clone();
@@ -92,7 +94,7 @@ class KeystoreBoxTest {
   }
 
   @Test
-  void noncesAreTheKeystoresAndDiffer() throws SecretBoxException {
+  public void noncesAreTheKeystoresAndDiffer() throws SecretBoxException {
     var seen = new HashSet<String>();
     box.wrap(SCOPE, KEYS, true);
     for (int i = 0; i < 200; i++) seen.add(Arrays.toString(Arrays.copyOfRange(box.wrap(SCOPE, KEYS, false), 1, 13)));
@@ -100,7 +102,7 @@ class KeystoreBoxTest {
   }
 
   @Test
-  void strongBoxHasTheKeyWhereThereIsOne() throws SecretBoxException {
+  public void strongBoxHasTheKeyWhereThereIsOne() throws SecretBoxException {
     box.wrap(SCOPE, KEYS, true);
     assertFalse(device.isAnyKeyInStrongBox());
     device.setStrongBox(true);
@@ -109,10 +111,10 @@ class KeystoreBoxTest {
   }
 
   @Test
-  void aLostKeyIsInvalidatedAndNeverReplaced() throws SecretBoxException {
+  public void aLostKeyIsInvalidatedAndNeverReplaced() throws SecretBoxException {
     var wrapped = box.wrap(SCOPE, KEYS, true);
     // Data restored to another device.
-    FakeKeystore.install(new FakeDevice(folder.resolve("another device")));
+    FakeKeystore.install(new FakeDevice(folder.getRoot().toPath().resolve("another device")));
     assertEquals(BoxFailure.KEY_INVALIDATED, refusalOf(() -> box.unwrap(SCOPE, wrapped)));
     assertEquals(BoxFailure.KEY_INVALIDATED, refusalOf(() -> box.wrap(SCOPE, KEYS, false)));
     assertEquals(0, FakeKeystore.device.keys());
@@ -121,14 +123,14 @@ class KeystoreBoxTest {
   }
 
   @Test
-  void aNewFingerprintInvalidatesKeysThatNeedTheUser() throws SecretBoxException {
+  public void aNewFingerprintInvalidatesKeysThatNeedTheUser() throws SecretBoxException {
     var bound = withUser();
     var wrapped = bound.wrap(SCOPE, KEYS, true);
     var unbound = box.wrap("other", KEYS, true);
     device.addFingerprint();
     var refused = assertThrows(SecretBoxException.class, () -> bound.unwrap(SCOPE, wrapped));
     assertEquals(BoxFailure.KEY_INVALIDATED, refused.failure());
-    assertInstanceOf(KeyPermanentlyInvalidatedException.class, refused.getCause());
+    assertEquals(KeyPermanentlyInvalidatedException.class, refused.getCause().getClass());
     assertEquals(BoxFailure.KEY_INVALIDATED, refusalOf(() -> bound.wrap(SCOPE, KEYS, false)));
     device.setRefusesEarly();
     assertEquals(BoxFailure.KEY_INVALIDATED, refusalOf(() -> bound.unwrap(SCOPE, wrapped)));
@@ -139,7 +141,7 @@ class KeystoreBoxTest {
   }
 
   @Test
-  void theRemovalOfTheScreenLockInvalidatesKeysThatNeedTheUser() throws SecretBoxException {
+  public void theRemovalOfTheScreenLockInvalidatesKeysThatNeedTheUser() throws SecretBoxException {
     var bound = withUser();
     var wrapped = bound.wrap(SCOPE, KEYS, true);
     device.removeScreenLock();
@@ -149,7 +151,7 @@ class KeystoreBoxTest {
   }
 
   @Test
-  void anAbsentUserIsLockedAndNothingIsLost() throws SecretBoxException {
+  public void anAbsentUserIsLockedAndNothingIsLost() throws SecretBoxException {
     var bound = withUser();
     var wrapped = bound.wrap(SCOPE, KEYS, true);
     device.setAuthenticated(false);
@@ -159,7 +161,7 @@ class KeystoreBoxTest {
   }
 
   @Test
-  void aLockedDeviceIsLocked() throws SecretBoxException {
+  public void aLockedDeviceIsLocked() throws SecretBoxException {
     var unlocked = box.requireUnlockedDevice();
     var wrapped = unlocked.wrap(SCOPE, KEYS, true);
     device.setLocked(true);
@@ -173,7 +175,7 @@ class KeystoreBoxTest {
   }
 
   @Test
-  void aFaultOfTheKeystoreIsUnavailableAndNothingIsLost() throws SecretBoxException {
+  public void aFaultOfTheKeystoreIsUnavailableAndNothingIsLost() throws SecretBoxException {
     var wrapped = box.wrap(SCOPE, KEYS, true);
     device.setBroken(true);
     assertEquals(BoxFailure.SECURE_STORE_UNAVAILABLE, refusalOf(() -> box.unwrap(SCOPE, wrapped)));
@@ -184,7 +186,7 @@ class KeystoreBoxTest {
   }
 
   @Test
-  void forgetDeletesTheKeyOfOneScopeAndFolder() throws SecretBoxException {
+  public void forgetDeletesTheKeyOfOneScopeAndFolder() throws SecretBoxException {
     var other = KeystoreBox.named("other");
     var kept = other.wrap(SCOPE, KEYS, true);
     var wrapped = box.wrap(SCOPE, KEYS, true);
@@ -196,7 +198,7 @@ class KeystoreBoxTest {
   }
 
   @Test
-  void describesWhatItPromises() {
+  public void describesWhatItPromises() {
     var promised = new SecretBox.Description("android-keystore", 1, false, true, true);
     assertEquals(promised, box.describe());
     assertEquals(promised, box.requireUnlockedDevice().describe());
@@ -205,20 +207,16 @@ class KeystoreBoxTest {
   }
 
   @Test
-  void aClientOpensInTheFilesWithoutABackup() throws Exception {
-    var files = Files.createDirectory(folder.resolve("no_backup"));
-    Context context = new ContextWrapper(null) {
-      @Override
-      public File getNoBackupFilesDir() {
-        return files.toFile();
-      }
-    };
+  public void aClientOpensInTheFilesWithoutABackup() throws Exception {
+    var context = RuntimeEnvironment.getApplication();
     var identity = IdentityOptions.newBuilder().setAppId("app_01kdvdna00edmtevk5ehj6axhg")
         .setAuthBaseUrl("http://127.0.0.1:1").addProviders("EMAIL_PASSWORD").build();
-    System.setProperty("java.vendor", "The Android Project");
+    var vendor = System.setProperty("java.vendor", "The Android Project");
     try (var client = SignetAndroid.builder(context, identity).open()) {
       assertTrue(client.identity().ready().join().getState().hasLoggedOut());
+    } finally {
+      System.setProperty("java.vendor", vendor);
     }
-    assertNotEquals(0, files.resolve("signet").toFile().list().length);
+    assertNotEquals(0, context.getNoBackupFilesDir().toPath().resolve("signet").toFile().list().length);
   }
 }
