@@ -2,15 +2,10 @@ import { equal } from "../crypto/bytes.ts"
 import { checkKeyPackage, readKeyPackage } from "./key-package.ts"
 import type { Kit } from "./kit.ts"
 import { credentialOf } from "./leaf.ts"
+import { decodeMessage, encodeMessage } from "./message-bytes.ts"
 import { MlsError } from "./refusal.ts"
 import { decodeStrictly, maxBytes, strictMessage } from "./strict.ts"
-import {
-  decodeMlsMessage,
-  encodeGroupContext,
-  encodeMlsMessage,
-  type GroupContext,
-  makeKeyPackageRef,
-} from "./ts-mls.ts"
+import { encodeGroupContext, type GroupContext, makeKeyPackageRef } from "./ts-mls.ts"
 
 /** The claims of a key package about its device. */
 export interface KeyPackageView {
@@ -56,7 +51,7 @@ export interface Frame {
  * @throws MlsError MLS_WRONG_WIRE_FORMAT for anything else: encrypted handshakes, bare proposals, Welcomes.
  */
 export function frameOf(bytes: Uint8Array): Frame {
-  const message = decodeStrictly(bytes, maxBytes.commit, decodeMlsMessage, encodeMlsMessage, "message")
+  const message = decodeStrictly(bytes, maxBytes.commit, decodeMessage, encodeMessage, "message")
   if (message.wireformat === "mls_public_message" && message.publicMessage.content.contentType === "commit") {
     const { groupId, epoch, authenticatedData: aad } = message.publicMessage.content
     return { kind: "commit", groupId, epoch, aad }

@@ -7,7 +7,7 @@ import type { CiphersuiteImpl } from "./ts-mls.ts"
 /** The only cipher suite of V1 (RFC 9420 section 17.1, value 1). P-256 suites are not reachable from here. */
 export const suiteName = "MLS_128_DHKEMX25519_AES128GCM_SHA256_Ed25519"
 
-/** The most leaves of a conversation. The engine's codec recurses per element, and overflows only far above 1000. */
+/** The most leaves of a conversation. */
 export const maxLeaves = 1000
 
 /** Returns the device that a credential names. Two leaves of a group never name the same device. */

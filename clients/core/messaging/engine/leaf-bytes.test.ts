@@ -1,10 +1,10 @@
-// Leaves decode to the same values as by ts-mls.
-import { decodeLeafNode } from "ts-mls/leafNode.js"
+// Leaves decode to the same values as by ts-mls, and encode to the same bytes.
+import { decodeLeafNode, encodeLeafNode } from "ts-mls/leafNode.js"
 import { expect, test } from "vitest"
 import { seeded } from "../../../../test/simulation/seeded.ts"
 import { join, vector } from "../testing/many-elements.ts"
-import { decodeLeaf } from "./leaf-bytes.ts"
-import { encodeLeafNode } from "./ts-mls.ts"
+import { ByteReader } from "./byte-reader.ts"
+import { encodeLeaf, readLeaf } from "./leaf-bytes.ts"
 
 const random = seeded("leaves")
 const bytes = (size: number) => Uint8Array.from({ length: size }, () => random.below(256))
@@ -31,9 +31,12 @@ test("leaves decode to the values of ts-mls, at any place of the bytes", () => {
   for (let n = 0; n < 100; n++) {
     const leaf = randomLeaf()
     const [before, after] = [bytes(n % 3), bytes(n % 2)]
-    const decoded = decodeLeaf(join(before, leaf, after), before.length) ?? expect.fail()
-    expect(decoded).toEqual([decodeLeafNode(leaf, 0)?.[0], leaf.length])
-    expect(encodeLeafNode(decoded[0])).toEqual(leaf)
+    const part = new ByteReader(join(before, leaf, after), before.length)
+    const decoded = readLeaf(part)
+    expect(part.at).toBe(before.length + leaf.length)
+    expect(decoded).toEqual(decodeLeafNode(leaf, 0)?.[0])
+    expect(encodeLeaf(decoded)).toEqual(leaf)
+    expect(encodeLeafNode(decoded)).toEqual(leaf)
   }
 })
 
@@ -41,9 +44,10 @@ test("a truncated leaf, and unknown versions, credentials and sources, are refus
   const key = vector(new Array(32).fill(7))
   const leaf = ({ credential = 1, version = 1, source = 2 } = {}) =>
     join(key, key, [0, credential], key, [2, 0, version], [2, 0, 1], [0, 0], [2, 0, 1], [source], [0], key)
-  expect(decodeLeaf(leaf(), 0)?.[1]).toBe(leaf().length)
+  const decode = (encoded: Uint8Array) => readLeaf(new ByteReader(encoded))
+  expect(encodeLeaf(decode(leaf()))).toEqual(leaf())
   for (const wrong of [{ credential: 3 }, { version: 2 }, { source: 4 }]) {
-    expect(() => decodeLeaf(leaf(wrong), 0)).toThrow("unknown")
+    expect(() => decode(leaf(wrong))).toThrow("unknown")
   }
-  for (let end = 0; end < leaf().length; end++) expect(() => decodeLeaf(leaf().subarray(0, end), 0)).toThrow()
+  for (let end = 0; end < leaf().length; end++) expect(() => decode(leaf().subarray(0, end))).toThrow()
 })

@@ -30,7 +30,8 @@ const optional = (shape: Shape): Shape => ({ selector: 1, cases: { 0: 0, 1: shap
 // The structures of RFC 9420, up to their last list. Sections 5.3 and 7.2.
 const extensions: Shape = { list: [2, "opaque"], most: maxListExtensions }
 const types: Shape = { list: 2 }
-// For each entry ts-mls makes a table of all that it knows, in up to 10 microseconds.
+// For each entry ts-mls makes a table of all that it knows, in up to 10 microseconds. ts-mls decodes Updates, and
+// key packages outside a commit.
 const kinds = (most: number): Shape => ({ list: 2, most })
 const credential: Shape = { selector: 2, cases: { 1: "opaque", 2: { list: "opaque" } } }
 const source: Shape = { selector: 1, cases: { 1: 16, 2: 0, 3: "opaque" } }
@@ -131,10 +132,22 @@ export function requireFew(bytes: Uint8Array, kind: Kind): void {
     demand(left >= 0, "MLS_TOO_LARGE", "more list elements than its kind may have")
   }
 
+  /** Walks a list whose elements have a fixed size. */
+  function walkFixed(size: number, mostElements = left): void {
+    const elements = Math.ceil(length() / size)
+    demand(elements <= mostElements, "MLS_TOO_LARGE", "more elements than this list may have")
+    count(elements)
+    at += elements * size
+  }
+
   function walk(shape: Shape): void {
     if (shape === "opaque") at = length() + at
     else if (typeof shape === "number") at += shape
     else if ("list" in shape) {
+      if (typeof shape.list === "number") {
+        walkFixed(shape.list, shape.most)
+        return
+      }
       let room = shape.most ?? left
       for (const end = length() + at; at < end; room--) {
         demand(room > 0, "MLS_TOO_LARGE", "more elements than this list may have")

@@ -1,7 +1,8 @@
 import { copyOf, equal } from "../crypto/bytes.ts"
+import { decodeMessage, encodeMessage } from "./message-bytes.ts"
 import { demand, MlsError } from "./refusal.ts"
 import { type Kind, requireFew } from "./shape.ts"
-import { type Decoder, decodeMlsMessage, encodeMlsMessage, type MLSMessage } from "./ts-mls.ts"
+import type { Decoder, MLSMessage } from "./ts-mls.ts"
 
 /** Size limits that apply before parsing. The server's limits are equal or smaller. */
 export const maxBytes = {
@@ -14,7 +15,7 @@ export const maxBytes = {
 
 /**
  * Decodes untrusted bytes. They must equal the encoding of the result: the decoder of ts-mls accepts non-minimal
- * lengths and ignores trailing bytes (defect E13 in docs/decisions/0006-mls-engine.md).
+ * lengths and ignores trailing bytes (defect E13 in docs/decisions/0006-mls-engine.md). `ByteReader` does so too.
  *
  * @param kind The structure whose list elements are counted before decoding. Absent if it has no list, or if `limit`
  *   keeps decoding fast.
@@ -55,7 +56,7 @@ type MessageOf<W extends Wire> = Extract<MLSMessage, { wireformat: W }>
 
 /** Decodes one MLSMessage of this wire format. */
 export function strictMessage<W extends Wire>(bytes: Uint8Array, limit: number, wireformat: W): MessageOf<W> {
-  const message = decodeStrictly(bytes, limit, decodeMlsMessage, encodeMlsMessage, "message")
+  const message = decodeStrictly(bytes, limit, decodeMessage, encodeMessage, "message")
   demand(isWire(message, wireformat), "MLS_WRONG_WIRE_FORMAT", "unexpected wire format")
   return message
 }

@@ -1,47 +1,69 @@
-import { concat } from "../crypto/bytes.ts"
+import { ByteReader } from "./byte-reader.ts"
+import { ByteWriter } from "./byte-writer.ts"
 import { maxLeaves } from "./kit.ts"
-import { decodeLeaf } from "./leaf-bytes.ts"
+import { readLeaf, writeLeaf } from "./leaf-bytes.ts"
 import { demand } from "./refusal.ts"
 import { decodeStrictly, maxBytes } from "./strict.ts"
 import { encodedLeaf, type Tree } from "./tree.ts"
-import {
-  type Decoder,
-  decodeNode,
-  decodeOptional,
-  decodeVarLenType,
-  encode,
-  encodeNode,
-  lengthEncoder,
-  type Node,
-} from "./ts-mls.ts"
+import type { Decoder, Node, ParentNode } from "./ts-mls.ts"
 
-const absent = Uint8Array.of(0)
-const present = Uint8Array.of(1)
-const leafType = Uint8Array.of(1)
-const encodeLength = encode(lengthEncoder)
-const decodeTreeNode: Decoder<Node> = (bytes, offset) => {
-  if (bytes[offset] !== leafType[0]) return decodeNode(bytes, offset)
-  const decoded = decodeLeaf(bytes, offset + 1)
-  return decoded && [{ nodeType: "leaf", leaf: decoded[0] }, decoded[1] + 1]
-}
-const decodeNodes = decodeVarLenType(decodeOptional(decodeTreeNode))
+const present = 1
+const leafType = 1
+const parentType = 2
 
-/**
- * Encodes the ratchet_tree extension (RFC 9420 section 12.4.3.3) iteratively, because large trees overflow a recursion.
- */
+/** Encodes the ratchet_tree extension (RFC 9420 section 12.4.3.3). */
 export function encodeTree(tree: Tree): Uint8Array {
-  return encodeNodes(tree.nodes.slice(0, tree.nodes.findLastIndex((node) => node !== undefined) + 1))
+  const nodes = tree.nodes.slice(0, tree.nodes.findLastIndex((node) => node !== undefined) + 1)
+  return encodeNodes(nodes, (part, leaf) => part.raw(encodedLeaf(leaf)))
 }
 
-function encodeNodes(nodes: readonly (Node | undefined)[]): Uint8Array {
-  const parts: Uint8Array[] = []
-  for (const node of nodes) {
-    if (node === undefined) parts.push(absent)
-    else if (node.nodeType === "leaf") parts.push(present, leafType, encodedLeaf(node.leaf))
-    else parts.push(present, encodeNode(node))
-  }
-  const length = parts.reduce((sum, part) => sum + part.length, 0)
-  return concat(encodeLength(length), ...parts)
+const decodeNodes: Decoder<(Node | undefined)[]> = (bytes, offset) => {
+  const part = new ByteReader(bytes, offset)
+  return [part.list(readOptional), part.at - offset]
+}
+
+/** @param write Writes a leaf. The default caches nothing, so that a tree that is later rejected leaves no garbage. */
+function encodeNodes(nodes: readonly (Node | undefined)[], write = writeLeaf): Uint8Array {
+  const part = new ByteWriter()
+  part.list(nodes, (inner, node) => {
+    inner.uint8(node === undefined ? 0 : present)
+    if (node?.nodeType === "leaf") {
+      inner.uint8(leafType)
+      write(inner, node.leaf)
+    } else if (node !== undefined) {
+      inner.uint8(parentType)
+      writeParent(inner, node.parent)
+    }
+  })
+  return part.written()
+}
+
+/** As in ts-mls, any first byte except 1 means absent. */
+function readOptional(part: ByteReader): Node | undefined {
+  return part.uint8() === present ? readNode(part) : undefined
+}
+
+/** Section 7.8. */
+function readNode(part: ByteReader): Node {
+  const type = part.uint8()
+  if (type === leafType) return { nodeType: "leaf", leaf: readLeaf(part) }
+  demand(type === parentType, "MLS_MALFORMED", "an unknown node type")
+  const [hpkePublicKey, parentHash] = [part.opaque(), part.opaque()]
+  return { nodeType: "parent", parent: { hpkePublicKey, parentHash, unmergedLeaves: part.list(readIndex) } }
+}
+
+function writeParent(part: ByteWriter, { hpkePublicKey, parentHash, unmergedLeaves }: ParentNode): void {
+  part.opaque(hpkePublicKey)
+  part.opaque(parentHash)
+  part.list(unmergedLeaves, writeIndex)
+}
+
+function readIndex(part: ByteReader): number {
+  return part.uint32()
+}
+
+function writeIndex(part: ByteWriter, leaf: number): void {
+  part.uint32(leaf)
 }
 
 /**

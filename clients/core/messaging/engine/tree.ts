@@ -1,15 +1,9 @@
 import { concat, equal } from "../crypto/bytes.ts"
 import type { Kit } from "./kit.ts"
+import { encodeLeaf } from "./leaf-bytes.ts"
 import { MlsError } from "./refusal.ts"
 import { directPath, isLeafIndex, isWithin, left, right, root } from "./tree-math.ts"
-import {
-  encode,
-  encodeLeafNode,
-  type LeafNode,
-  type Node,
-  type ParentNode,
-  parentNodeHashInputEncoder,
-} from "./ts-mls.ts"
+import { encode, type LeafNode, type Node, type ParentNode, parentNodeHashInputEncoder } from "./ts-mls.ts"
 
 /**
  * A ratchet tree with a cache of its subtree hashes.
@@ -109,7 +103,7 @@ const leafBytes = new WeakMap<LeafNode, Uint8Array>()
 export function encodedLeaf(leaf: LeafNode): Uint8Array {
   const known = leafBytes.get(leaf)
   if (known !== undefined) return known
-  const made = encodeLeafNode(leaf)
+  const made = encodeLeaf(leaf)
   leafBytes.set(leaf, made)
   return made
 }

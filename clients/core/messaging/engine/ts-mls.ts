@@ -2,10 +2,10 @@
 // fails for another version, and for an import from any other file.
 export type { Capabilities } from "ts-mls/capabilities.js"
 export { nextEpochContext } from "ts-mls/clientState.js"
-export { decodeOptional } from "ts-mls/codec/optional.js"
 export type { Decoder } from "ts-mls/codec/tlsDecoder.js"
 export { encode } from "ts-mls/codec/tlsEncoder.js"
-export { decodeVarLenData, decodeVarLenType, lengthEncoder, varLenDataEncoder } from "ts-mls/codec/variableLength.js"
+export { varLenDataEncoder } from "ts-mls/codec/variableLength.js"
+export type { Commit } from "ts-mls/commit.js"
 export type { Credential } from "ts-mls/credential.js"
 export { credentialTypes } from "ts-mls/credentialType.js"
 export { type CiphersuiteImpl, ciphersuites } from "ts-mls/crypto/ciphersuite.js"
@@ -41,7 +41,6 @@ export {
 } from "ts-mls/keyPackage.js"
 export { deriveKeySchedule, initializeEpoch, initializeKeySchedule, type KeySchedule } from "ts-mls/keySchedule.js"
 export {
-  encodeLeafNode,
   type LeafNode,
   type LeafNodeTBSCommit,
   type LeafNodeTBSKeyPackage,
@@ -62,10 +61,11 @@ export {
   type PrivateMessage,
 } from "ts-mls/privateMessage.js"
 export type { Proposal } from "ts-mls/proposal.js"
+export { decodeProposalOrRef, encodeProposalOrRef, type ProposalOrRef } from "ts-mls/proposalOrRefType.js"
 export type { PublicMessage } from "ts-mls/publicMessage.js"
-export { decodeNode, encodeNode, type Node } from "ts-mls/ratchetTree.js"
+export type { Node } from "ts-mls/ratchetTree.js"
 export { decodeRequiredCapabilities, encodeRequiredCapabilities } from "ts-mls/requiredCapabilities.js"
-export { decodeReuseGuard, type SenderData } from "ts-mls/sender.js"
+export { decodeReuseGuard, decodeSender, encodeSender, type SenderData } from "ts-mls/sender.js"
 export { parentNodeHashInputEncoder } from "ts-mls/treeHash.js"
 export type { UpdatePath } from "ts-mls/updatePath.js"
 export { encryptGroupInfo, type Welcome, welcomeKey, welcomeNonce } from "ts-mls/welcome.js"

@@ -24,8 +24,15 @@ export function vector(bytes: Uint8Array | readonly number[]): Uint8Array {
 const key = vector(repeat([7], 32))
 const types = vector([0, 1])
 
-const leafNode = ({ suites = types, protocols = types, credentials = types, extensions = vector([]) } = {}) =>
-  join(key, key, [0, 1], vector([7]), types, suites, protocols, types, credentials, [2], extensions, key)
+const keyPackageSource = join([1], repeat([0], 16))
+const commitSource = join([3], key)
+const leafNode = ({
+  suites = types,
+  protocols = types,
+  credentials = types,
+  source = keyPackageSource,
+  extensions = vector([]),
+} = {}) => join(key, key, [0, 1], vector([7]), types, suites, protocols, types, credentials, source, extensions, key)
 const kinds = (count: number) => vector(repeat([0, 1], count))
 const { versions, cipherSuites, credentials } = maxLeafKinds
 const leafExtensions = vector(repeat([0, 1, 0], maxLeafExtensions))
@@ -40,8 +47,7 @@ const costlyLeaf = join(
   vector(repeat([0, 9], maxLeafElements - versions - cipherSuites - credentials - 2 * maxLeafExtensions)),
   [0],
   kinds(credentials),
-  [1],
-  repeat([0], 16),
+  keyPackageSource,
   leafExtensions,
   key,
 )
@@ -77,10 +83,12 @@ export const manyElements: Readonly<Record<string, ManyElements>> = {
     commitOf(repeat([...join([1, 0, 7], vector(repeat([0, 1, 0], 8)))], count)),
   ),
   "extensions of a leaf": inPath((count) =>
-    join([1], leafNode({ extensions: vector(repeat([0, 9, 0], count)) }), vector([])),
+    join([1], leafNode({ source: commitSource, extensions: vector(repeat([0, 9, 0], count)) }), vector([])),
   ),
-  "path nodes": inPath((count) => join([1], leafNode(), vector(repeat([0, 0], count)))),
-  "path secrets": inPath((count) => join([1], leafNode(), vector(join(key, vector(repeat([0, 0], count)))))),
+  "path nodes": inPath((count) => join([1], leafNode({ source: commitSource }), vector(repeat([0, 0], count)))),
+  "path secrets": inPath((count) =>
+    join([1], leafNode({ source: commitSource }), vector(join(key, vector(repeat([0, 0], count))))),
+  ),
   "recipients of a Welcome": {
     wireformat: "mls_welcome",
     of: (count) => join([0, 1, 0, 3, 0, 1], vector(repeat([0, 0, 0], count)), key),
