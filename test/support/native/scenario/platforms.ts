@@ -3,6 +3,7 @@ import { mkdirSync } from "node:fs"
 import { join } from "node:path"
 import { clientOf } from "@signet/client-native"
 import { buildCore } from "../../../../clients/native/build.ts"
+import { buildAndroid, whyNoAndroid } from "../android.ts"
 import { startDriver } from "../driver.ts"
 import { type BuiltTests, buildJvm, javaArguments, startJava, whyNoJvm } from "../jvm.ts"
 import { buildPureJvm, whyNoPureJvm } from "../jvm-pure.ts"
@@ -52,12 +53,11 @@ const whyNoRuntimes =
 const hexOf = (text: string) => Buffer.from(text).toString("hex")
 const textOf = (hex: string) => Buffer.from(hex, "hex").toString()
 
-/** @param program The class with `main`. */
 const javaDevice =
-  (built: BuiltTests, program: string) =>
+  (argumentsOf: (words: readonly string[]) => string[]) =>
   async ({ folder, appId, authUrl, audience, messagingUrl, rootKey }: DeviceOptions): Promise<Device> => {
     const words = [folder, `${folder}-keys`, appId, authUrl, audience, messagingUrl, rootKey]
-    const java = startJava(...javaArguments(built, program, ...words))
+    const java = startJava(...argumentsOf(words))
     return {
       async step(...[name, args]) {
         java.write([name, ...args].map(hexOf).join(" "))
@@ -69,6 +69,10 @@ const javaDevice =
       kill: async () => java.kill(),
     }
   }
+
+/** @param program The class with `main`. */
+const javaProgram = (built: BuiltTests, program: string) =>
+  javaDevice((words) => javaArguments(built, program, ...words))
 
 export const scenarioPlatforms: Readonly<Record<string, ScenarioPlatform>> = {
   Node: { why: undefined, build: async () => nodeDevice("node", "node", [process.execPath]) },
@@ -118,15 +122,26 @@ export const scenarioPlatforms: Readonly<Record<string, ScenarioPlatform>> = {
   },
   "the JVM": {
     why: whyNoJvm,
-    build: async () => javaDevice(await buildJvm(), "dev.signet.client.ScenarioDevice"),
+    build: async () => javaProgram(await buildJvm(), "dev.signet.client.ScenarioDevice"),
   },
   "the JVM without libsignet": {
     why: whyNoPureJvm,
-    build: async () => javaDevice(await buildPureJvm(), "dev.signet.client.ScenarioDevice"),
+    build: async () => javaProgram(await buildPureJvm(), "dev.signet.client.ScenarioDevice"),
+  },
+  "Android, under Robolectric": {
+    why: whyNoAndroid,
+    async build() {
+      const built = await buildAndroid()
+      const tests = ["dev.signet.client.RunTests", "dev.signet.client.android.ScenarioOnAndroid"]
+      return javaDevice((words) => {
+        const flags = [...built.flags, `-Ddev.signet.client.test.scenario=${words.join("\n")}`]
+        return javaArguments({ ...built, flags }, ...tests)
+      })
+    },
   },
   Kotlin: {
     why: whyNoKotlin,
-    build: async () => javaDevice(await buildKotlin(), "ScenarioDeviceKt"),
+    build: async () => javaProgram(await buildKotlin(), "ScenarioDeviceKt"),
   },
   "React Native": {
     why: whyNoJsi,

@@ -21,21 +21,25 @@ public final class ScenarioDevice {
   private final SignetClient client;
   private final OpenRequest messaging;
 
-  /** Arguments: data folder, folder of keys, app, URL and audience, URL of messaging, and its root key. */
-  private ScenarioDevice(String[] words) throws IOException {
+  private ScenarioDevice(String[] words, SecretBox box) {
     var identity = IdentityOptions.newBuilder()
         .setAppId(words[2]).setAuthBaseUrl(words[3]).addProviders("IDP_A").addAudiences(words[4]);
-    client = TestHost.builder(identity.build(), Path.of(words[0])).secretBox(new FileBox(words[1])).open();
+    client = TestHost.builder(identity.build(), Path.of(words[0])).secretBox(box).open();
     messaging = OpenRequest.newBuilder().setBaseUrl(words[5]).setAudience(words[4])
         .addIssuerRootKeys(ByteString.copyFrom(HexFormat.of().parseHex(words[6]))).build();
   }
 
   public static void main(String[] args) throws IOException {
-    var device = new ScenarioDevice(args);
+    run(args, new FileBox(args[1]));
+  }
+
+  /** @param words data folder, folder of keys, app, URL and audience, URL of messaging, and its root key */
+  public static void run(String[] words, SecretBox box) throws IOException {
+    var device = new ScenarioDevice(words, box);
     var lines = new BufferedReader(new InputStreamReader(System.in));
     for (var line = lines.readLine(); line != null; line = lines.readLine()) {
-      var words = Arrays.stream(line.split(" ")).map(ScenarioDevice::text).toList();
-      System.out.println(device.answer(words.get(0), words.subList(1, words.size())));
+      var step = Arrays.stream(line.split(" ")).map(ScenarioDevice::text).toList();
+      System.out.println(device.answer(step.get(0), step.subList(1, step.size())));
     }
   }
 
