@@ -117,12 +117,22 @@ const replaced: Readonly<Record<string, string>> = {
   "hash-wasm": "argon2.ts",
 }
 
-/** The contract for browsers, and the host's primitives in the place of portable cryptography. */
+/**
+ * The contract for browsers, the host's primitives in the place of portable cryptography, and descriptors of the contract
+ * as bytes: base64 hides their repetitions from compression, and the engine decodes it slowly.
+ */
 function replacements(contract: string): Plugin {
   const own = (file: string) => ({ path: join(root, "clients/native/core/replaced", file) })
   return {
     name: "the core's modules",
-    setup({ onResolve }) {
+    setup({ onLoad, onResolve }) {
+      onLoad({ filter: /_pb\.js$/ }, ({ path }) => {
+        const toBytes = (_: string, base64: string) => `fileDesc(${latin1Literal(Buffer.from(base64, "base64"))}`
+        return { contents: readFileSync(path, "utf8").replace(/\bfileDesc\("([\w+/=]+)"/g, toBytes) }
+      })
+      onResolve({ filter: /\/base64-encoding\.js$/ }, ({ importer }) =>
+        importer.endsWith("/codegenv2/file.js") ? own("descriptor-bytes.ts") : undefined,
+      )
       onResolve({ filter: /^@signet\/proto\// }, ({ path }) => {
         const name = path.slice("@signet/proto/".length)
         const isForeign = /^(google|grpc)\//.test(name)
@@ -141,6 +151,10 @@ function replacements(contract: string): Plugin {
     },
   }
 }
+
+/** A string literal with a character for each byte. */
+const latin1Literal = (bytes: Buffer) =>
+  `"${bytes.toString("latin1").replace(/[^ !#-[\]-~]/g, (c) => `\\x${c.charCodeAt(0).toString(16).padStart(2, "0")}`)}"`
 
 function compile(wasm: Uint8Array<ArrayBuffer>, script: string): Uint8Array<ArrayBuffer> {
   const host = { call: () => undefined, nowNanoseconds: () => 0n, random: (length: number) => new Uint8Array(length) }
