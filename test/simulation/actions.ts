@@ -19,6 +19,8 @@ export interface Written {
   /** Stored: it is to be sent. Unknown: the process ended over it. Refused: it is not to be sent. */
   outcome: "sent" | "stored" | "unknown" | "refused"
   seq: bigint | undefined
+  /** The call has not returned. */
+  isRunning: boolean
   /** It was written when a service that had turned told the truth again. */
   readonly isAfterAll: boolean
 }
@@ -39,6 +41,8 @@ export interface Rewound {
   /** The numbers of messages that the device forgot having written: from, and up to without. */
   readonly writtenFrom: number
   readonly writtenUntil: number
+  /** Earlier ones that were being written: the copy may have them, or not. */
+  readonly running: ReadonlySet<Written>
   /** When it returned. */
   readonly atMs: number
 }
@@ -174,7 +178,8 @@ export async function writeIn(
   const { messenger } = device
   if (messenger === undefined) return
   const text = `${cast.written.length} of ${device.name}`
-  const one: Written = { text, device: device.name, conversationId, outcome: "unknown", seq: undefined, isAfterAll }
+  const from = { device: device.name, conversationId, isAfterAll }
+  const one: Written = { text, ...from, outcome: "unknown", seq: undefined, isRunning: true }
   cast.written.push(one)
   const plaintext = new TextEncoder().encode(text)
   await attempt(cast, device, `write ${text}`, async () => {
@@ -191,6 +196,8 @@ export async function writeIn(
       if (isMessagingError(error, "QUEUED", "CONFLICT_EXHAUSTED")) one.outcome = "stored"
       else if (isMessagingError(error, "CONVERSATION_NOT_ACTIVE", "STATE_ROLLBACK")) one.outcome = "refused"
       throw error
+    } finally {
+      one.isRunning = false
     }
   })
 }

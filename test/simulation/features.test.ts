@@ -62,6 +62,10 @@ test.runIf(isLong)("a leave drops the staged commit of a change that it reports"
   expectSound(941848, { features: former }),
 )
 
+test.runIf(isLong)("a copy of a store may lack a message that was being written", () =>
+  expectSound(991933365, { features }),
+)
+
 test.runIf(isLong)("a device that registers before it has key packages is soon added by the user's other device", () =>
   expectSound(42, { features: ["hints", "tabs", "renewal"] }),
 )

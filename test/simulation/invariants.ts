@@ -367,6 +367,7 @@ async function placeOf(
   if (own === undefined) return []
   const forgets = rewound.get(device)
   const index = all.indexOf(written)
+  if (forgets?.running.has(written)) return []
   if (forgets !== undefined && index >= forgets.writtenFrom && index < forgets.writtenUntil) return []
   const found = own.timelines.get(conversationId)?.find((entry) => textOf(entry) === text)
   if (outcome === "refused" && found !== undefined) return [`"${text}" was refused, and sent`]

@@ -27,11 +27,12 @@ export function playRestoredDevices(cast: Cast, random: Seeded): Playing {
     // The copy is of this moment: what is read afterwards may be later.
     const putBack = device.store.copy()
     const writtenFrom = cast.written.length
+    const running = new Set(cast.written.filter((one) => one.device === device.name && one.isRunning))
     const seen = await seenBy(cast, messenger).catch(() => undefined)
     const all = await messenger.conversations().catch(() => undefined)
     if (seen === undefined || all === undefined) return
     const ends = new Map(all.map(({ id, processedSeq }) => [id, processedSeq]))
-    copies.set(device, { putBack, rewound: { ends, writtenFrom }, seen })
+    copies.set(device, { putBack, rewound: { ends, writtenFrom, running }, seen })
     cast.trace.push(`${device.name} is copied`)
   }
 
