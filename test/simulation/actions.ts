@@ -43,6 +43,8 @@ export interface Rewound {
   readonly writtenUntil: number
   /** Earlier ones that were being written: the copy may have them, or not. */
   readonly running: ReadonlySet<Written>
+  /** The device renewed its key after the copy: it is DEVICE_ENDED, and starts anew as another device. */
+  readonly isKeyReplaced: boolean
   /** When it returned. */
   readonly atMs: number
 }

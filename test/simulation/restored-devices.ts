@@ -1,4 +1,6 @@
 // Devices whose stores return to an earlier copy, while the service and the other devices continue.
+import { equalBytes } from "@signet/canonical/bytes"
+import { parseId } from "@signet/kernel/ids"
 import { attempt, type Cast, type Rewound, wake } from "./actions.ts"
 import type { SimulatedDevice } from "./device.ts"
 import type { Playing } from "./features.ts"
@@ -7,7 +9,8 @@ import type { Seeded } from "./seeded.ts"
 
 interface Copy {
   readonly putBack: () => Promise<void>
-  readonly rewound: Omit<Rewound, "writtenUntil" | "atMs">
+  readonly rewound: Omit<Rewound, "writtenUntil" | "atMs" | "isKeyReplaced">
+  readonly isKeyReplaced: () => Promise<boolean>
   readonly seen: Seen
 }
 
@@ -21,6 +24,11 @@ export function playRestoredDevices(cast: Cast, random: Seeded): Playing {
   // The checks of a device that forgets are weaker, so beside other features most devices and half of the runs have none.
   const most = cast.features.size === 1 ? Number.POSITIVE_INFINITY : random.below(2)
 
+  const leafKeyOf = async (deviceId: string) => {
+    const id = parseId("dev", deviceId)
+    return id && (await cast.service.deps.store.devices.find(id))?.leafKey
+  }
+
   async function copy(device: SimulatedDevice): Promise<void> {
     const { messenger } = device
     if (messenger === undefined) return
@@ -28,21 +36,28 @@ export function playRestoredDevices(cast: Cast, random: Seeded): Playing {
     const putBack = device.store.copy()
     const writtenFrom = cast.written.length
     const running = new Set(cast.written.filter((one) => one.device === device.name && one.isRunning))
+    const { deviceId } = messenger
+    const copied = await leafKeyOf(deviceId)
+    const isKeyReplaced = async () => {
+      const now = await leafKeyOf(deviceId)
+      return copied !== undefined && now !== undefined && !equalBytes(copied, now)
+    }
     const seen = await seenBy(cast, messenger).catch(() => undefined)
     const all = await messenger.conversations().catch(() => undefined)
     if (seen === undefined || all === undefined) return
     const ends = new Map(all.map(({ id, processedSeq }) => [id, processedSeq]))
-    copies.set(device, { putBack, rewound: { ends, writtenFrom, running }, seen })
+    copies.set(device, { putBack, rewound: { ends, writtenFrom, running }, isKeyReplaced, seen })
     cast.trace.push(`${device.name} is copied`)
   }
 
-  async function restore(device: SimulatedDevice, { putBack, rewound, seen }: Copy): Promise<void> {
+  async function restore(device: SimulatedDevice, { putBack, rewound, isKeyReplaced, seen }: Copy): Promise<void> {
     copies.delete(device)
     for (const one of [device, cast.tabs.get(device)]) {
       one?.stop()
       one?.forgetReports()
     }
-    cast.rewound.set(device.name, { ...rewound, writtenUntil: cast.written.length, atMs: cast.schedule.nowMs() })
+    const now = { writtenUntil: cast.written.length, atMs: cast.schedule.nowMs() }
+    cast.rewound.set(device.name, { ...rewound, ...now, isKeyReplaced: await isKeyReplaced() })
     cast.watching.copies.add(device.name)
     restored.set(device, seen)
     cast.trace.push(`${device.name} returns to its copy`)
