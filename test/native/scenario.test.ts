@@ -7,7 +7,7 @@ import { isLong } from "../support/effort.ts"
 import { fastTmpdir } from "../support/fast-tmpdir.ts"
 import { type LosingProxy, startLosingProxy } from "../support/losing-proxy.ts"
 import { type Messengers, messengersOn } from "../support/messaging/messengers.ts"
-import { pageOrigin } from "../support/native/scenario/chromium.ts"
+import { pageOrigins } from "../support/native/scenario/chromium.ts"
 import { type Device, type DeviceOptions, stepNames, stepOf } from "../support/native/scenario/client.ts"
 import { scenarioPlatforms } from "../support/native/scenario/platforms.ts"
 import { scenarioLines, startScenario } from "../support/native/scenario/run.ts"
@@ -21,7 +21,7 @@ describe.runIf(isLong)("the scenario of all platforms", () => {
   let plays = 0
   beforeAll(async () => {
     folder = mkdtempSync(join(fastTmpdir(), "signet-scenario-"))
-    server = await startDeployment({ store: storyStore, settings: { allowedOrigins: [pageOrigin] } })
+    server = await startDeployment({ store: storyStore, settings: { allowedOrigins: pageOrigins } })
     proxy = await startLosingProxy(server.messagingUrl)
     messengers = messengersOn(server)
   }, 120_000)

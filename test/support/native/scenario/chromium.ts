@@ -8,15 +8,17 @@ import { freePort } from "../../free-port.ts"
 import type { Device, DeviceOptions, ScenarioPlatform } from "./client.ts"
 
 const pagePath = join(import.meta.dirname, "../../../interop/browser/scenario-page.ts")
-const port = await freePort()
-/** The services allow it. */
-export const pageOrigin = `http://127.0.0.1:${port}`
+/** A page for each core, so that both may be open at once. */
+const ports = { direct: await freePort(), wasm: await freePort() }
+const originOf = (core: keyof typeof ports) => `http://127.0.0.1:${ports[core]}`
+/** The services allow them. */
+export const pageOrigins: string[] = [originOf("direct"), originOf("wasm")]
 
 /** @param core As in `createMessenger`. */
 export const inChromium = (core: "direct" | "wasm"): ScenarioPlatform => ({
   why: chromiumMissing && `the scenario does not run in a page: ${chromiumMissing}`,
   async build(whenDone) {
-    const page = await serveModulePage(pagePath, await buildWorker(), { port })
+    const page = await serveModulePage(pagePath, await buildWorker(), { port: ports[core] })
     whenDone(async () => page.close())
     const browser = await launchChromium()
     whenDone(() => browser.close())
@@ -44,7 +46,7 @@ async function startPage(
   core: "direct" | "wasm",
 ): Promise<Device> {
   const tab = await context.newPage()
-  await tab.goto(pageOrigin)
+  await tab.goto(originOf(core))
   const device = { ...options, core, rootKey: [...Buffer.from(rootKey, "hex")] }
   await tab.evaluate((given) => window.scenario.open(given), device)
   return {
