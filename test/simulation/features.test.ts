@@ -66,6 +66,10 @@ test.runIf(isLong)("a copy of a store may lack a message that was being written"
   expectSound(991933365, { features }),
 )
 
+test.runIf(isLong)("a device whose last resort was never uploaded uploads its next key packages", () =>
+  expectSound(423433281, { features }),
+)
+
 test.runIf(isLong)("a device that registers before it has key packages is soon added by the user's other device", () =>
   expectSound(42, { features: ["hints", "tabs", "renewal"] }),
 )

@@ -1,11 +1,13 @@
 import { KeyPackageRecordSchema } from "@signet/proto/client/v1/records"
 import { expect, test } from "vitest"
+import type { Context } from "../context.ts"
 import { hex, utf8 } from "../crypto/bytes.ts"
 import { openMemoryStore } from "../store/memory.ts"
 import { sealedRows } from "../store/sealed-rows.ts"
 import { deviceSpace } from "../store/store.ts"
+import { scripted } from "../testing/scripted.ts"
 import { testBox } from "../testing/test-box.ts"
-import { findKeyPackage, useOps } from "./key-packages.ts"
+import { findKeyPackage, refillKeyPackages, useOps } from "./key-packages.ts"
 
 const keyPackageRef = new Uint8Array(32).fill(7)
 const key = hex(keyPackageRef)
@@ -35,4 +37,34 @@ test("a key package is used once, and a last resort once per epoch of a group", 
     { op: "remove", space: deviceSpace, table: "keyPackage", key },
   ])
   expect(useOps(keyPackageRef, true, at)).toEqual([{ ...mark, key: `${key}:ab:3` }])
+})
+
+test("a last resort whose upload was lost is replaced by the next one, and never uploaded beside it or after it", async () => {
+  const { conversation } = await scripted()
+  const dayMs = 86_400_000
+  const uploads: { keyPackage: Uint8Array; isLastResort: boolean }[][] = []
+  let isLost = true
+  const lastResorts = () => uploads.map((one) => one.filter(({ isLastResort }) => isLastResort))
+  const keyPackages = {
+    getInventory: async () => ({ inventory: { available: 0, hasLastResort: !isLost, isLow: true, lowWater: 1 } }),
+    async uploadKeyPackages({ packages }: { packages: (typeof uploads)[number] }) {
+      uploads.push(packages)
+      if (isLost) throw new Error("lost on its way there")
+    },
+  }
+  const refill = (days: number) => {
+    const calls = { keyPackages } as unknown as Context["calls"]
+    const clock = { ...conversation.clock, nowMs: () => conversation.clock.nowMs() + days * dayMs }
+    return refillKeyPackages({ ...conversation, calls, clock, keyPackageTarget: 2 })
+  }
+  await expect(refill(0)).rejects.toThrow("lost")
+  await expect(refill(40)).rejects.toThrow("lost")
+  isLost = false
+  await refill(41)
+  await refill(42)
+  const counts = lastResorts().map((one) => one.length)
+  expect(counts).toEqual([1, 1, 1, 0])
+  const [first, second, third] = lastResorts().map(([one]) => one?.keyPackage)
+  expect(second).not.toEqual(first)
+  expect(third).toEqual(second)
 })

@@ -86,8 +86,14 @@ export async function refillKeyPackages(context: Context): Promise<void> {
     own.filter(({ key }) => used.has(key)),
   )
 
-  // Generated before a restart, and possibly not uploaded. The service stores a repeated upload once.
-  const waiting = own.filter((one) => !one.record.isUploaded && isCurrent(one))
+  const [newest] = own
+    .filter((one) => one.record.isLastResort && isCurrent(one))
+    .toSorted((a, b) => Number(b.record.notAfter - a.record.notAfter))
+  // Generated before a restart, and possibly not uploaded. The service stores a repeated upload once. It has one last
+  // resort: an older one must neither replace it nor be uploaded beside it.
+  const waiting = own.filter(
+    (one) => !one.record.isUploaded && isCurrent(one) && (!one.record.isLastResort || one === newest),
+  )
   const isFew = inventory === undefined || inventory.isLow || inventory.available === 0
   const room = context.keyPackageTarget * maxKept - own.filter(isCurrent).length
   const missing = isFew
@@ -95,21 +101,17 @@ export async function refillKeyPackages(context: Context): Promise<void> {
       (inventory?.available ?? 0) -
       waiting.filter(({ record }) => !record.isLastResort).length
     : 0
-  const lastResorts = own.filter((one) => one.record.isLastResort && isCurrent(one))
-  const isFresh = lastResorts.some(({ record }) => notBeforeOf(record) + lastResortAge > now)
+  const isFresh = newest !== undefined && notBeforeOf(newest.record) + lastResortAge > now
   const needsLastResort =
-    !isFresh ||
-    (room > 0 &&
-      inventory !== undefined &&
-      !inventory.hasLastResort &&
-      lastResorts.every(({ record }) => record.isUploaded))
+    !isFresh || (room > 0 && inventory !== undefined && !inventory.hasLastResort && newest?.record.isUploaded)
   const made = [
     ...(await make(context, Math.max(0, Math.min(missing, room)), false)),
     ...(await make(context, needsLastResort ? 1 : 0, true)),
   ]
-  await upload(context, [...waiting, ...made])
+  const due = needsLastResort ? waiting.filter(({ record }) => !record.isLastResort) : waiting
+  await upload(context, [...due, ...made])
   const isEnded = ({ record }: Kept) => Number(record.notAfter) + grace <= now
-  if (waiting.length + made.length > 0) await forget(context, own.filter(isEnded))
+  if (due.length + made.length > 0) await forget(context, own.filter(isEnded))
 }
 
 const notBeforeOf = ({ notAfter, isLastResort }: KeyPackageRecord): number =>
