@@ -66,6 +66,9 @@ test.runIf(isLong)("a copy of a store may lack a message that was being written"
   expectSound(991933365, { features }),
 )
 
+test.runIf(isLong)("a copy of a store from before a renewal lacks the device's key", () =>
+  expectSound(991933406, { features }),
+)
 test.runIf(isLong)("a device whose last resort was never uploaded uploads its next key packages", () =>
   expectSound(423433281, { features }),
 )

@@ -21,7 +21,7 @@ import org.jspecify.annotations.Nullable;
  * <p>A trap, an exception that leaves the core, and an exceeded memory are final: each later entry fails. One thread uses it.
  */
 final class Engine {
-  /** What the engine asks. */
+  /** Functions that the engine calls. */
   interface Host {
     /**
      * The core's {@code host} function.

@@ -24,7 +24,7 @@ import org.jspecify.annotations.Nullable;
 public final class PureJavaHost implements CoreHost {
   private static final int DEFAULT_MEMORY_MIB = 256, MIN_MEMORY_MIB = 4, MAX_MEMORY_MIB = 512;
 
-  /** A host for any number of clients. The first client of a process compiles the engine, which takes seconds. */
+  /** A host for any number of clients. The start of a client takes seconds. */
   public PureJavaHost() {}
 
   static SignetException failure(Kind kind, String reason, String message) {
