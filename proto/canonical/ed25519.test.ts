@@ -23,7 +23,7 @@ test.runIf(isLong)("a frequently used key with a table gives the same results", 
   }
 })
 
-test("OpenSSL agrees on each case except for keys of small order", () => {
+test("OpenSSL agrees on each case except for points of small order", () => {
   const differ = signatureCases.filter((row) => nodeSays(row) !== row.valid).map(({ name }) => name)
   expect(differ.every((name) => name.includes("neutral element") || name === "a key of order 8")).toBe(true)
 })

@@ -2,6 +2,7 @@ import { ed25519 } from "@noble/curves/ed25519.js"
 import { sha512 } from "@noble/hashes/sha2.js"
 import { concat, equalBytes, toHex } from "./bytes.ts"
 import { rememberByKey } from "./remember-by-key.ts"
+import { isSoundSignature } from "./sound-key.ts"
 
 /**
  * Verifies an Ed25519 signature. Synchronous, so that a caller cannot forget to await it.
@@ -24,20 +25,19 @@ export interface SyncSigner extends Signer {
 }
 
 const { Point } = ed25519
-const order = Point.Fn.ORDER
 
 /**
- * Verifies by the strictest reading of RFC 8032 section 5.1.7, so that all verifiers agree: A is canonical and not of
+ * Verifies by the strictest reading of RFC 8032 section 5.1.7, so that all verifiers agree: A and R are canonical and not of
  * small order, S is below the group order, and the encoding of [S]B - [k]A equals R byte for byte.
  */
 export function verifyEd25519(publicKey: Uint8Array, message: Uint8Array, signature: Uint8Array): boolean {
   if (publicKey.length !== 32 || signature.length !== 64) return false
+  if (!isSoundSignature(signature)) return false
   const r = signature.subarray(0, 32)
   const s = littleEndian(signature.subarray(32))
-  if (s >= order) return false
   const minusA = negatedOf(publicKey)
   if (minusA === undefined) return false
-  const k = littleEndian(sha512(concat(r, publicKey, message))) % order
+  const k = littleEndian(sha512(concat(r, publicKey, message))) % Point.Fn.ORDER
   const expected = Point.BASE.multiplyUnsafe(s).add(minusA.multiplyUnsafe(k))
   return equalBytes(expected.toBytes(), r)
 }

@@ -1,4 +1,4 @@
-// Which Ed25519 public keys are sound, without curve arithmetic: for verifiers whose library checks less.
+// Which Ed25519 public keys and signatures are sound, without curve arithmetic: for verifiers whose library checks less.
 import { toHex } from "./bytes.ts"
 
 const p = 2n ** 255n - 19n
@@ -17,6 +17,17 @@ export function isSoundKey(publicKey: Uint8Array): boolean {
   return y < p && !smallOrderY.has(y)
 }
 
+/** The order of the base point (RFC 8032 section 5.1). */
+const order = 2n ** 252n + 27742317777372353535851937790883648493n
+
+/**
+ * True if 64 bytes can be a signature: R is canonical and not of small order, S is below the group order. Libraries differ
+ * on an R of small order, which only the owner of a key can make (decision 0082).
+ */
+export function isSoundSignature(signature: Uint8Array): boolean {
+  return isSoundKey(signature.subarray(0, 32)) && numberOf(signature.subarray(32)) < order
+}
+
 /** Equivalent to `isPublicKey`: true if signatures can verify with this key. */
 export function isSoundPublicKey(bytes: Uint8Array): boolean {
   return bytes.length === 32 && isSoundKey(bytes) && hasX(yOf(bytes))
@@ -24,7 +35,12 @@ export function isSoundPublicKey(bytes: Uint8Array): boolean {
 
 /** The y coordinate: little-endian, without the sign of x in the highest bit. */
 function yOf(publicKey: Uint8Array): bigint {
-  return BigInt(`0x${toHex(publicKey.toReversed())}`) & (2n ** 255n - 1n)
+  return numberOf(publicKey) & (2n ** 255n - 1n)
+}
+
+/** Little-endian. */
+function numberOf(bytes: Uint8Array): bigint {
+  return BigInt(`0x${toHex(bytes.toReversed())}`)
 }
 
 // The curve is -x² + y² = 1 + d·x²·y² (RFC 8032 section 5.1).

@@ -12,6 +12,7 @@ import {
   sign as signMessage,
   verify as verifyMessage,
 } from "node:crypto"
+import { isSoundSignature } from "@signet/canonical/sound-key"
 import type { Suite } from "../../core/messaging/platform.ts"
 
 type Curve = "X25519" | "Ed25519"
@@ -71,7 +72,7 @@ export function makeNodeSuite(): Suite {
     },
     sign: (seed, message) => plain(signMessage(null, message, signingKey(seed))),
     verify(bytes, message, signature) {
-      if (bytes.length !== 32 || signature.length !== 64) return false
+      if (bytes.length !== 32 || signature.length !== 64 || !isSoundSignature(signature)) return false
       try {
         return verifyMessage(null, message, publicKey("Ed25519", bytes), signature)
       } catch {

@@ -2,13 +2,13 @@
 import { createPrivateKey, createPublicKey, type KeyObject, sign, verify } from "node:crypto"
 import type { SyncSigner, Verify } from "../ed25519.ts"
 import { rememberByKey } from "../remember-by-key.ts"
-import { isSoundKey } from "../sound-key.ts"
+import { isSoundKey, isSoundSignature } from "../sound-key.ts"
 
 export { isSoundPublicKey } from "../sound-key.ts"
 
 /** Equivalent to the portable `verifyEd25519`; a test compares them. */
 export const nodeVerify: Verify = (publicKey, message, signature) => {
-  if (publicKey.length !== 32 || signature.length !== 64) return false
+  if (publicKey.length !== 32 || signature.length !== 64 || !isSoundSignature(signature)) return false
   try {
     const key = keyObjects.of(publicKey)
     return key !== undefined && verify(null, message, key, signature)

@@ -52,6 +52,13 @@ function signUnderAskewKey(cancels: boolean) {
   }
 }
 
+/** A signature by the owner of the key with a nonce of zero, which satisfies the equation. */
+function signWithNeutralR(secret: bigint) {
+  const key = Point.BASE.multiply(secret).toBytes()
+  const k = numberOf(sha512(concat(neutral, key, message))) % order
+  return { publicKey: key, message, signature: concat(neutral, bytesOf((k * secret) % order)) }
+}
+
 const rfc8032 = {
   publicKey: "3d4017c3e843895a92b70aa74d1b7ebc9c982ccf2ec4968cc0cd55f12af4660c",
   message: "72",
@@ -117,5 +124,6 @@ export const signatureCases: readonly SignatureCase[] = [
     ...signUnderAskewKey(false),
     valid: false,
   },
+  { name: "the neutral element as R, by the owner of the key", ...signWithNeutralR(5n), valid: false },
   { name: "a key with a torsion part that cancels", ...signUnderAskewKey(true), valid: true },
 ]

@@ -1,4 +1,6 @@
+import { isPublicKey } from "@signet/canonical/ed25519"
 import { describe, expect, test } from "vitest"
+import { signatureCases } from "../../../../proto/canonical/testing/ed25519-cases.ts"
 import { makeNodeSuite } from "../../../node/crypto/suite.ts"
 import { hex } from "./bytes.ts"
 import { makeHpke } from "./hpke.ts"
@@ -95,6 +97,15 @@ describe.each(suites)("the %s suite", (_, make) => {
     expect(await suite.verify(bytes(publicKey), bytes(message), bent)).toBe(false)
     expect(await suite.verify(new Uint8Array(31), bytes(message), bytes(signature))).toBe(false)
     expect(await suite.verify(bytes(publicKey), bytes(message), bytes(`${signature}00`))).toBe(false)
+  })
+
+  test("verifies as the portable implementation does where libraries differ", async () => {
+    const suite = await make()
+    for (const { name, publicKey, message, signature, valid } of signatureCases) {
+      // Keys of small order are refused when a key is received.
+      if (!isPublicKey(publicKey)) continue
+      expect([name, await suite.verify(publicKey, message, signature)]).toEqual([name, valid])
+    }
   })
 
   // RFC 9180 appendix A.1.1: base mode, X25519, HKDF-SHA256, AES-128-GCM

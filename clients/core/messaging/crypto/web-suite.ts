@@ -2,10 +2,12 @@ import { ed25519, x25519 } from "@noble/curves/ed25519.js"
 import { expand, extract } from "@noble/hashes/hkdf.js"
 import { hmac } from "@noble/hashes/hmac.js"
 import { sha256 } from "@noble/hashes/sha2.js"
+import { verifyEd25519 } from "@signet/canonical/ed25519"
+import { isSoundSignature } from "@signet/canonical/sound-key"
 import { concat } from "./bytes.ts"
 import type { Suite } from "./suite.ts"
 
-export { verifyEd25519 } from "@signet/canonical/ed25519"
+export { verifyEd25519 }
 
 type Buffered = Uint8Array<ArrayBuffer>
 
@@ -142,9 +144,9 @@ export async function makeWebSuite(crypto: Crypto = globalThis.crypto): Promise<
       return new Uint8Array(await subtle.sign("Ed25519", await known, owned(message)))
     },
     async verify(publicKey, message, signature) {
-      if (publicKey.length !== 32 || signature.length !== 64) return false
+      if (!curves.ed25519) return verifyEd25519(publicKey, message, signature)
+      if (publicKey.length !== 32 || signature.length !== 64 || !isSoundSignature(signature)) return false
       try {
-        if (!curves.ed25519) return ed25519.verify(signature, message, publicKey, { zip215: false })
         const known =
           verifyKeys.get(publicKey) ?? subtle.importKey("raw", owned(publicKey), "Ed25519", false, ["verify"])
         verifyKeys.set(publicKey, known)

@@ -1,18 +1,14 @@
 // Replaces @signet/canonical/ed25519 in the bundle: the same strict rules, with the curve operations of the host.
-import { toHex } from "@signet/canonical/bytes"
 import { rememberByKey } from "@signet/canonical/remember-by-key"
-import { isSoundKey, isSoundPublicKey } from "@signet/canonical/sound-key"
+import { isSoundKey, isSoundPublicKey, isSoundSignature } from "@signet/canonical/sound-key"
 import { callHost, primitive } from "../host.ts"
 
 export type { Signer, SyncSigner, Verify } from "@signet/canonical/ed25519"
 
-/** The order of the base point (RFC 8032 section 5.1). */
-const order = 2n ** 252n + 27742317777372353535851937790883648493n
-
 /** Equivalent to the portable `verifyEd25519`; a test compares them. */
 export function verifyEd25519(publicKey: Uint8Array, message: Uint8Array, signature: Uint8Array): boolean {
   if (publicKey.length !== 32 || signature.length !== 64) return false
-  if (BigInt(`0x${toHex(signature.subarray(32).toReversed())}`) >= order) return false
+  if (!isSoundSignature(signature)) return false
   if (usable.of(publicKey) === undefined) return false
   return callHost(primitive.ED25519_VERIFY, publicKey, message, signature) === 1
 }

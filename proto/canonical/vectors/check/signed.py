@@ -25,16 +25,22 @@ ORDER_8 = 0x7A03AC9277FDC74EC6CC392CFA53202A0F67100D760B3CBA4FD83D3D706A17C7
 SMALL_ORDER = {0, 1, P - 1, ORDER_8, P - ORDER_8}
 
 
+def is_sound(point):
+    """Canonical and not of small order. It may be no point of the curve."""
+    y = int.from_bytes(point, "little") & (2**255 - 1)
+    return len(point) == 32 and y < P and y not in SMALL_ORDER
+
+
 def is_public_key(key):
     """A canonical point that is not of small order."""
-    y = int.from_bytes(key, "little") & (2**255 - 1)
-    if len(key) != 32 or y >= P or y in SMALL_ORDER:
+    if not is_sound(key):
         return False
+    y = int.from_bytes(key, "little") & (2**255 - 1)
     return pow((y * y - 1) * pow(D * y * y + 1, -1, P), (P - 1) // 2, P) == 1
 
 
 def verify(public_key, message, signature):
-    if len(signature) != 64 or not is_public_key(public_key):
+    if len(signature) != 64 or not is_public_key(public_key) or not is_sound(signature[:32]):
         return False
     try:
         Ed25519PublicKey.from_public_bytes(public_key).verify(signature, message)

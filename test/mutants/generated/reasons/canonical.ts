@@ -53,9 +53,9 @@ export const canonicalReasons: readonly Reason[] = [
     changes: ["publicKey.length !== 32 → false", "bytes.length === 32 → true"],
   },
   {
-    file: "proto/canonical/ed25519.ts",
+    file: "proto/canonical/sound-key.ts",
     why: "A signature with S equal to the order needs R = -[k]A, where k is a hash of R: nobody can compute one.",
-    changes: ["s >= order → s > order"],
+    changes: ["numberOf(signature.subarray(32)) < order → numberOf(signature.subarray(32)) <= order"],
   },
   {
     file: "proto/canonical/ed25519.ts",

@@ -38,24 +38,33 @@ func fromText(hexadecimal string) *big.Int {
 	return value
 }
 
-// isPublicKey tells a canonical point that is not of small order.
-func isPublicKey(key []byte) bool {
-	if len(key) != 32 {
-		return false
+// yOf returns the y coordinate of 32 bytes that are canonical and not of small order. They may be no point of the curve.
+func yOf(point []byte) *big.Int {
+	if len(point) != 32 {
+		return nil
 	}
 	reversed := make([]byte, 32)
-	for at, b := range key {
+	for at, b := range point {
 		reversed[31-at] = b
 	}
 	reversed[0] &= 0x7f
 	y := new(big.Int).SetBytes(reversed)
 	if y.Cmp(prime) >= 0 {
-		return false
+		return nil
 	}
 	for _, small := range smallOrder {
 		if y.Cmp(small) == 0 {
-			return false
+			return nil
 		}
+	}
+	return y
+}
+
+// isPublicKey tells a canonical point that is not of small order.
+func isPublicKey(key []byte) bool {
+	y := yOf(key)
+	if y == nil {
+		return false
 	}
 	square := mod(new(big.Int).Mul(y, y))
 	above := new(big.Int).Sub(square, one)
@@ -64,7 +73,7 @@ func isPublicKey(key []byte) bool {
 }
 
 func verify(publicKey, input, signature []byte) bool {
-	return isPublicKey(publicKey) && ed25519.Verify(publicKey, input, signature)
+	return len(signature) == 64 && yOf(signature[:32]) != nil && isPublicKey(publicKey) && ed25519.Verify(publicKey, input, signature)
 }
 
 // openSigned decodes the envelope; what is wrong with it is the kind's _MALFORMED.
