@@ -4,22 +4,23 @@ import { mkdtempSync, statSync } from "node:fs"
 import { join } from "node:path"
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest"
 import { buildJni } from "../../clients/jvm/build.ts"
-import { clientOf } from "../../clients/native/wasm/client.ts"
-import { startDeployment } from "../support/edge-server.ts"
 import { isNightly } from "../support/effort.ts"
-import { messengersOn, textsIn } from "../support/messaging/messengers.ts"
-import { optionsBytes, startDriver, status } from "../support/native/driver.ts"
+import { exchangeMessages } from "../support/native/exchange.ts"
+import { testHosts } from "../support/native/hosts-suite.ts"
+import { testInterface } from "../support/native/interface-suite.ts"
 import { arm64Emulator as emulator, whyNoArm64 } from "../support/native/library.ts"
-import { primitiveVectors } from "../support/native/primitive-vectors.ts"
-import { callCore, openUnitLibrary, outcome, primitive, type UnitLibrary, utf8 } from "../support/native/unit.ts"
-import { storyStore } from "../support/postgres.ts"
+import { openUnitLibrary, type UnitLibrary } from "../support/native/unit.ts"
 
+const open = () => openUnitLibrary(undefined, { platform: "linux-arm64", emulator })
 const why = isNightly ? whyNoArm64 : "libsignet is not built for arm64: npm run nightly"
+
+describe.skipIf(why !== undefined)(why ?? "libsignet's interface on arm64", () => testInterface(open))
+describe.skipIf(why !== undefined)(why ?? "libsignet's hosts on arm64", () => testHosts(open))
 
 describe.skipIf(why !== undefined)(why ?? "libsignet on arm64", () => {
   let library: UnitLibrary
   beforeAll(async () => {
-    library = await openUnitLibrary(undefined, { platform: "linux-arm64", emulator })
+    library = await open()
   }, 1_800_000)
   afterEach(() => library?.endAll())
   afterAll(() => library?.close())
@@ -52,67 +53,5 @@ describe.skipIf(why !== undefined)(why ?? "libsignet on arm64", () => {
     ])
   }, 120_000)
 
-  test("rejects wrong uses with a status, from any thread", () => {
-    const options = Buffer.from(optionsBytes(library.optionsFor())).toString("hex")
-    const [command = "", ...args] = [...emulator, join(library.programs, "misuse"), options]
-    expect(execFileSync(command, args, { encoding: "utf8" })).toBe("")
-  }, 120_000)
-
-  test("every primitive gives the answers of its RFC", async () => {
-    const driver = await library.open()
-    for (const [name, args, answer] of primitiveVectors) {
-      expect([name, await primitive(driver, ...args)]).toEqual([name, answer])
-    }
-  }, 120_000)
-
-  test("stops a core that recurses without end, and opens its folder again", async () => {
-    const dataFolder = library.newFolder()
-    const driver = await library.open({ dataFolder })
-    await outcome(driver, { case: "storageWrite", value: { name: "n", bytes: utf8("kept") } })
-    await expect(callCore(driver, "recurse", "1000000")).rejects.toMatchObject({ status: status.STOPPED })
-    expect(await driver.close()).toBe(status.OK)
-    const read = await outcome(await library.open({ dataFolder }), { case: "storageRead", value: { name: "n" } })
-    expect(read).toMatchObject({ value: { bytes: utf8("kept") } })
-  }, 120_000)
-
-  test("signs in, and exchanges messages with a Node client", async () => {
-    const server = await startDeployment({ store: storyStore })
-    const messengers = messengersOn(server)
-    const driver = startDriver(library.programs, "driver", undefined, emulator)
-    try {
-      const identity = {
-        appId: server.app.id,
-        authBaseUrl: server.url,
-        providers: ["IDP_A"],
-        audiences: [server.audience],
-      }
-      await driver.open({ ...library.optionsFor(), identity })
-      const client = clientOf(driver)
-      const { credential, nonce = "" } = await server.login("ann on arm64")
-      const idToken = credential?.case === "idToken" ? credential.value : ""
-      await client.identity.login({ provider: "IDP_A", nonce, credential: { idToken } })
-      const { audience, messagingUrl: baseUrl, issuerRootKey } = server
-      await client.messenger.open({ baseUrl, audience, issuerRootKeys: [new Uint8Array(issuerRootKey)] })
-      const ben = await messengers.newcomer("ben in Node")
-      const request = { peerUserId: ben.person.userId }
-      const id = (await client.messenger.createDirectConversation(request)).conversation?.id ?? ""
-      await client.messenger.send({ conversationId: id, plaintext: utf8("from arm64") })
-      await ben.messenger.sync()
-      await ben.messenger.send(id, utf8("from Node"))
-      await client.messenger.sync()
-      const { entries } = await client.messenger.listTimeline({ conversationId: id })
-      const texts = entries.flatMap(({ entry }) =>
-        entry.case === "message" ? [new TextDecoder().decode(entry.value.plaintext)] : [],
-      )
-      expect([texts, await textsIn(ben, id)]).toEqual([
-        ["from arm64", "from Node"],
-        ["from arm64", "from Node"],
-      ])
-      expect(await driver.close()).toBe(0)
-    } finally {
-      driver.kill()
-      await messengers.close()
-      await server.close()
-    }
-  }, 900_000)
+  test("signs in, and exchanges messages with a Node client", () => exchangeMessages(library), 900_000)
 })

@@ -1,42 +1,29 @@
-// libsignet by its C interface: uses, misuses, and what a faulty program or core leads to.
+// libsignet as it is built and installed on Linux.
 import { execFileSync, spawnSync } from "node:child_process"
 import { mkdirSync, statSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
-import { create, toBinary } from "@bufbuild/protobuf"
-import { EffectSchema } from "@signet/proto/host/v1/host"
-import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest"
+import { afterAll, beforeAll, describe, expect, test } from "vitest"
 import { isNightly } from "../support/effort.ts"
-import { type HostMode, type NativeOptionsInit, optionsBytes, status } from "../support/native/driver.ts"
-import { type EchoServer, startEchoServer } from "../support/native/echo-server.ts"
+import { optionsBytes } from "../support/native/driver.ts"
+import { testInterface } from "../support/native/interface-suite.ts"
 import { buildNative, whyNoLibrary } from "../support/native/library.ts"
-import {
-  bytes,
-  callCore,
-  effect,
-  openUnitLibrary,
-  outcome,
-  primitive,
-  type UnitLibrary,
-  utf8,
-} from "../support/native/unit.ts"
+import { openUnitLibrary, type UnitLibrary } from "../support/native/unit.ts"
 
 /** Names of the interface; signet.h documents each. */
 const functions = ["abi_version", "buf_free", "call", "close", "complete", "next", "open", "push"]
 const maxLibraryBytes = 2_500_000
 const sources = join(import.meta.dirname, "../../clients/native/c")
 
+describe.skipIf(whyNoLibrary !== undefined)(whyNoLibrary ?? "libsignet's interface", () =>
+  testInterface(openUnitLibrary),
+)
+
 describe.skipIf(whyNoLibrary !== undefined)(whyNoLibrary ?? "libsignet", () => {
   let library: UnitLibrary
-  let http: EchoServer
   beforeAll(async () => {
     library = await openUnitLibrary()
-    http = await startEchoServer()
   }, 900_000)
-  afterEach(() => library?.endAll())
-  afterAll(async () => {
-    await library?.close()
-    await http?.close()
-  })
+  afterAll(() => library?.close())
 
   test("exports exactly the functions of signet.h, and is small", () => {
     const list = execFileSync("nm", ["-D", "--defined-only", join(library.programs, "libsignet.so")], {
@@ -54,14 +41,9 @@ describe.skipIf(whyNoLibrary !== undefined)(whyNoLibrary ?? "libsignet", () => {
     expect(statSync(stripped).size).toBeLessThan(maxLibraryBytes)
   })
 
-  test("rejects wrong uses with a status, from any thread", () => {
-    const options = Buffer.from(optionsBytes(library.optionsFor())).toString("hex")
-    expect(execFileSync(join(library.programs, "misuse"), [options], { encoding: "utf8" })).toBe("")
-  })
-
   // The engine's own code is not instrumented.
   test.each(isNightly ? ["address,undefined", "thread"] : ["address,undefined"])(
-    "does so without a finding of the sanitizers %s",
+    "rejects wrong uses without a finding of the sanitizers %s",
     async (sanitize) => {
       const { folder } = await buildNative(sanitize)
       const options = Buffer.from(optionsBytes(library.optionsFor())).toString("hex")
@@ -84,134 +66,6 @@ describe.skipIf(whyNoLibrary !== undefined)(whyNoLibrary ?? "libsignet", () => {
     },
     1_800_000,
   )
-
-  test("returns BUSY to a second thread, and HANDLE to a thread that waits while the client is closed", async () => {
-    const driver = await library.open()
-    expect(await driver.command("close-beside")).toBe(`0 ${status.HANDLE} ${status.BUSY}`)
-  })
-
-  test("has timers and promises, and no eval", async () => {
-    const driver = await library.open()
-    expect(await callCore(driver, "later", "50")).toBeLessThan(5_000)
-    expect(await callCore(driver, "promises")).toBe(499_500)
-    expect(await callCore(driver, "evaluate")).toBe("refused")
-    expect(await callCore(driver, "recurse", "1000")).toBe(1000)
-    await callCore(driver, "many", "100")
-    expect(driver.events.map(({ bytes }) => new TextDecoder().decode(bytes))).toEqual(
-      Array.from({ length: 100 }, (_, i) => `${i}`),
-    )
-  })
-
-  test("passes the effects that the program performs to the program", async () => {
-    const performs = Array.from({ length: 14 }, (_, i) => i + 1)
-    const driver = await library.open({
-      ...{ dataFolder: "", performs },
-      box: { case: "programBox", value: { backend: "test", version: 1 } },
-    })
-    const request = toBinary(EffectSchema, create(EffectSchema, { effect: { case: "storeSpaces", value: {} } }))
-    await driver.command(`call 50 effect ${Buffer.from(request).toString("hex")}`)
-    const passed = await driver.next(1_000)
-    expect(passed).toMatchObject({ kind: 4, id: 1, bytes: request })
-    await driver.command("push 1 0801")
-    await driver.command("complete 1 6a00")
-    const reply = JSON.parse(new TextDecoder().decode((await driver.next(1_000)).bytes))
-    expect(reply).toEqual({ effect: 1, result: "6a00", pieces: ["0801"] })
-    await driver.command(`call 51 effect ${Buffer.from(request).toString("hex")}`)
-    expect(await driver.next(1_000)).toMatchObject({ kind: 4, id: 2 })
-    const cancel = (call: number, id: string) =>
-      driver.command(`call ${call} cancel ${Buffer.from(id).toString("hex")}`)
-    await cancel(52, "2")
-    expect(await driver.next(1_000)).toMatchObject({ kind: 1, id: 52 })
-    expect(await driver.next(1_000)).toMatchObject({ kind: 5, id: 2 })
-    // A completed effect, and the program's second cancellation, are not passed.
-    await cancel(53, "1")
-    await cancel(54, "2")
-    expect([(await driver.next(1_000)).id, (await driver.next(1_000)).id]).toEqual([53, 54])
-    expect((await driver.next(0)).status).toBe(status.TIMEOUT)
-  })
-
-  test.each<[string, Partial<NativeOptionsInit>, number]>([
-    ["no box", { box: { case: undefined } }, status.ARGUMENT],
-    ["an empty passphrase", { box: { case: "passphrase", value: {} } }, status.ARGUMENT],
-    ["a box without a backend", { box: { case: "programBox", value: {} } }, status.ARGUMENT],
-    [
-      "a wrapped box without functions of the program",
-      { box: { case: "wrappedBox", value: { backend: "test", version: 1 } } },
-      status.ARGUMENT,
-    ],
-    ["no folder", { dataFolder: "" }, status.ARGUMENT],
-    ["a folder without a parent", { dataFolder: "/nonexistent/folder/of/signet" }, status.OPEN],
-    ["a memory limit that is too large", { memoryLimitMib: 513 }, status.ARGUMENT],
-    ["options that the core refuses", { identity: { appId: "refuse" } }, status.OPEN],
-  ])("does not open with %s", async (_, change, expected) => {
-    await expect(library.open(change)).rejects.toMatchObject({ status: expected })
-  })
-
-  test.each<[HostMode]>([["fail"], ["lie"], ["garbage"]])("survives a program whose primitives %s", async (mode) => {
-    const driver = await library.open({}, mode)
-    for (let op = 3; op <= 19; op++) {
-      const answer = await primitive(driver, op, bytes("00"), bytes("00"), 32)
-      // Where any length is right, the program's bytes are.
-      const isFree = mode === "lie" && [6, 7, 8, 14, 15, 17, 19].includes(op)
-      expect([op, answer]).toEqual([op, isFree ? bytes("00".repeat(7)) : null])
-    }
-    expect(await driver.close()).toBe(status.OK)
-  })
-
-  test("gives the same randomness and time to the core for the same ones of the program", async () => {
-    const runs = await Promise.all(
-      [1, 2].map(async () => {
-        const driver = await library.open({}, "fixed")
-        return [await primitive(driver, 1, 32), await primitive(driver, 2)]
-      }),
-    )
-    expect(runs[0]).toEqual(runs[1])
-    expect(runs[0]?.[1]).toBe(1_700_000_000_000)
-  })
-
-  test.each([
-    ["throws", "throw", ""],
-    ["recurses without end", "recurse", "1000000"],
-    ["takes all memory", "fill", ""],
-  ])("stops a core that %s, and opens its folder again", async (_, method, text) => {
-    const dataFolder = library.newFolder()
-    const driver = await library.open({ dataFolder, memoryLimitMib: 32 })
-    await outcome(driver, { case: "storageWrite", value: { name: "n", bytes: utf8("kept") } })
-    await expect(callCore(driver, method, text)).rejects.toMatchObject({ status: status.STOPPED })
-    expect(Number(await driver.command("call 99 echo -"))).toBe(status.STOPPED)
-    expect((await driver.next(0)).status).toBe(status.STOPPED)
-    expect(await driver.close()).toBe(status.OK)
-    const again = await library.open({ dataFolder })
-    const read = await outcome(again, { case: "storageRead", value: { name: "n" } })
-    expect(read).toMatchObject({ value: { bytes: utf8("kept") } })
-  })
-
-  test("leaves no plaintext, passphrase or header in memory after close", async () => {
-    const driver = await library.open({
-      box: { case: "passphrase", value: { passphrase: utf8("planted-passphrase-7f1e") } },
-    })
-    const scope = { app: "app_1" }
-    await outcome(driver, { case: "boxHold", value: { scope, create: true } })
-    await callCore(driver, "keep", "planted-plaintext-91ab")
-    await primitive(driver, 14, 1, "p", bytes(Buffer.from("planted-plaintext-91ab").toString("hex")))
-    await effect(driver, {
-      case: "http",
-      value: {
-        ...{ method: "POST", url: `${http.url}/echo`, body: utf8("planted-body-55cd") },
-        headers: [{ name: "authorization", value: "Bearer planted-token-c0de" }],
-      },
-    })
-    expect(await driver.scan("planted-plaintext-91ab")).toBeGreaterThan(0)
-    await driver.close()
-    for (const planted of [
-      "planted-plaintext-91ab",
-      "planted-passphrase-7f1e",
-      "planted-token-c0de",
-      "planted-body-55cd",
-    ]) {
-      expect([planted, await driver.scan(planted)]).toEqual([planted, 0])
-    }
-  })
 
   test("installs a header, a library, and files for pkg-config and CMake", () => {
     const prefix = join(library.folder, "prefix")

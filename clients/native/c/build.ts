@@ -18,13 +18,16 @@ const engineFlags = [
 ]
 const cache = join(root, "node_modules/.cache/signet/native")
 
-/** Each generated function checks the stack that its thread has left, in place of a count of calls. */
+/**
+ * Each generated function checks the stack that its thread has left, in place of a count of calls. The limit is behind the
+ * instance: a variable of the thread is slow on Windows.
+ */
 const prologue = {
   generated: "#define FUNC_PROLOGUE\n",
   ours: [
     "#define FUNC_PROLOGUE \\",
     "  char here; \\",
-    "  if (UNLIKELY((uintptr_t)&here < signet_stack_limit)) TRAP(EXHAUSTION);\n",
+    "  if (UNLIKELY((uintptr_t)&here < *(const uintptr_t *)(instance + 1))) TRAP(EXHAUSTION);\n",
   ].join("\n"),
 }
 
@@ -51,7 +54,8 @@ function buildEngine({ c }: Target): string {
   execFileSync("wasm2c", ["-n", "quickjs", wasm, "-o", join(fresh, "quickjs.c")])
   const parts = readFileSync(join(fresh, "quickjs.c"), "utf8").split(prologue.generated)
   if (parts.length !== 2) throw new Error("wasm2c's output has changed: no FUNC_PROLOGUE to replace")
-  writeFileSync(join(fresh, "quickjs.c"), parts.join(prologue.ours))
+  // Windows has no alloca.h, and nothing in the file needs it.
+  writeFileSync(join(fresh, "quickjs.c"), parts.join(prologue.ours).replace("#include <alloca.h>\n", ""))
   const files = ["-I", join(here, "engine"), "-c", "quickjs.c", "-o", "quickjs.o"]
   execFileSync(c, [...engineFlags, ...files], { cwd: fresh, stdio: "inherit" })
   rmSync(join(fresh, "quickjs.c"))
@@ -74,6 +78,7 @@ interface LibraryOptions {
 
 /** Builds the library with CMake. Rebuilds only what has changed. */
 function buildLibrary({ core, into, sanitize = "", target, testCore = "" }: LibraryOptions): void {
+  target.prepare?.()
   const configure = [
     ...["-S", here, "-B", into, `-DSIGNET_ENGINE=${buildEngine(target)}`, `-DSIGNET_CORE=${core}`],
     ...[`-DSIGNET_SANITIZE=${sanitize}`, `-DSIGNET_TEST_CORE=${testCore}`, ...target.cmake],
@@ -100,5 +105,5 @@ if (import.meta.filename === process.argv[1]) {
   const missing = missingTool(target)
   if (missing !== undefined) throw new Error(`${missing} is not installed: see clients/native/c/README.md`)
   buildLibrary({ ...values, target, testCore: values["test-core"] })
-  console.log(`${values.into}/libsignet.so; install it with: cmake --install ${values.into} --strip`)
+  console.log(`${values.into}; install it with: cmake --install ${values.into} --strip`)
 }

@@ -35,7 +35,7 @@
 extern "C" {
 #endif
 
-#if defined(__GNUC__)
+#if defined(__GNUC__) && !defined(_WIN32)
 #define SIGNET_API __attribute__((visibility("default")))
 #else
 #define SIGNET_API

@@ -7,6 +7,7 @@ import { create, fromBinary, type MessageInitShape, toBinary } from "@bufbuild/p
 import { ClientFailureSchema, type IdentityOptionsSchema } from "@signet/proto/client/v1/identity_service"
 import { NativeOptionsSchema } from "@signet/proto/host/v1/host"
 import { CoreError } from "../../../clients/native/wasm/failure.ts"
+import type { Emulator } from "./library.ts"
 
 interface BoxInit {
   readonly backend?: string
@@ -21,6 +22,7 @@ export interface NativeOptionsInit {
     | { readonly case: "passphrase"; readonly value: { passphrase?: Uint8Array } }
     | { readonly case: "programBox" | "wrappedBox"; readonly value: BoxInit }
     | { readonly case: "secretService"; readonly value: object }
+    | { readonly case: "dpapi"; readonly value: object }
     | { readonly case: "keychain"; readonly value: { afterFirstUnlock?: boolean; accessGroup?: string } }
     | { readonly case: undefined }
   readonly performs?: number[]
@@ -85,12 +87,12 @@ export function startDriver(
   folder: string,
   program: "driver" | "unit-driver" | "keychain-driver",
   env?: NodeJS.ProcessEnv,
-  emulator: readonly string[] = [],
+  emulator: Emulator = { command: [] },
 ): Driver {
-  const [command = "", ...args] = [...emulator, join(folder, program)]
+  const [command = "", ...args] = [...emulator.command, join(folder, `${program}${emulator.suffix ?? ""}`)]
   const child = spawn(command, args, {
     stdio: ["pipe", "pipe", "pipe"],
-    env: { ...process.env, ...env, ASAN_OPTIONS: "detect_stack_use_after_return=0" },
+    env: { ...process.env, ...emulator.env, ...env, ASAN_OPTIONS: "detect_stack_use_after_return=0" },
   })
   return driverOf(child)
 }

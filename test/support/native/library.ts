@@ -1,6 +1,7 @@
 // Builds libsignet and its test programs, once for all tests that use them.
 import { execFileSync, spawnSync } from "node:child_process"
 import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs"
+import { homedir } from "node:os"
 import { join, resolve } from "node:path"
 import { buildCore } from "../../../clients/native/build.ts"
 import { missingTool, type TargetName, targetOf } from "../../../clients/native/c/targets.ts"
@@ -18,8 +19,26 @@ export const whyNoLibrary: string | undefined = (() => {
   return isLong ? undefined : "libsignet is not built: npm run test:long builds and tests it"
 })()
 
-/** Runs programs for arm64: their libraries are where Debian installs those of a second architecture. */
-export const arm64Emulator: readonly string[] = ["qemu-aarch64", "-L", "/"]
+/** How programs of another system are run here. */
+export interface Emulator {
+  readonly command: readonly string[]
+  /** The end of a program's name. */
+  readonly suffix?: string
+  readonly env?: NodeJS.ProcessEnv
+}
+
+/** Debian installs the libraries of a second architecture where these programs look for them. */
+export const arm64Emulator: Emulator = { command: ["qemu-aarch64", "-L", "/"] }
+
+/** Wine, with a registry of its own: outside the repository, because its folder has a link to the whole disk. */
+export const wine: Emulator = {
+  command: ["wine"],
+  suffix: ".exe",
+  env: {
+    WINEPREFIX: join(process.env.XDG_CACHE_HOME ?? join(homedir(), ".cache"), "signet/wine"),
+    ...{ WINEDEBUG: "-all", WINEDLLOVERRIDES: "mscoree=;mshtml=;winemenubuilder.exe=" },
+  },
+}
 
 /** Why libsignet does not run for arm64, as a sentence; undefined if it does. */
 export const whyNoArm64: string | undefined = (() => {
@@ -28,6 +47,15 @@ export const whyNoArm64: string | undefined = (() => {
   const hasEmulator = spawnSync("qemu-aarch64", ["--version"]).error === undefined
   const missing = missingTool(targetOf("linux-arm64")) ?? (hasEmulator ? undefined : "qemu-aarch64")
   return missing && `libsignet is not built for arm64: ${missing} is missing`
+})()
+
+/** Why libsignet does not run for Windows, as a sentence; undefined if it does. */
+export const whyNoWindows: string | undefined = (() => {
+  if (whyNoLibrary !== undefined) return whyNoLibrary
+  if (process.arch !== "x64") return "libsignet is not built for Windows: this machine is not x64"
+  const hasWine = spawnSync("wine", ["--version"]).error === undefined
+  const missing = missingTool(targetOf("windows-x64")) ?? (hasWine ? undefined : "wine")
+  return missing && `libsignet is not built for Windows: ${missing} is missing`
 })()
 
 interface NativeBuild {

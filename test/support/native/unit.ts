@@ -6,7 +6,7 @@ import { type EffectResult, EffectResultSchema, EffectSchema } from "@signet/pro
 import type { TargetName } from "../../../clients/native/c/targets.ts"
 import { fastTmpdir } from "../fast-tmpdir.ts"
 import { type Driver, type HostMode, type NativeOptionsInit, startDriver } from "./driver.ts"
-import { buildNative } from "./library.ts"
+import { buildNative, type Emulator } from "./library.ts"
 
 /** A JSON argument or answer of the tests' core. */
 export type Json = number | string | null | { readonly hex: string }
@@ -20,6 +20,8 @@ export const bytes = (hex: string) => ({ hex })
 type UnitProgram = "unit-driver" | "keychain-driver"
 
 export interface UnitLibrary {
+  readonly platform: TargetName | undefined
+  readonly emulator: Emulator
   /** The folder of the libraries and programs. */
   readonly programs: string
   /** A folder for the tests. */
@@ -36,14 +38,13 @@ interface UnitVariant {
   readonly program?: UnitProgram
   /** As in buildNative. */
   readonly platform?: TargetName
-  /** The command that runs the platform's programs. */
-  readonly emulator?: readonly string[]
+  readonly emulator?: Emulator
 }
 
 /** @param sanitize As in buildNative. */
 export async function openUnitLibrary(
   sanitize?: string,
-  { program = "unit-driver", platform, emulator }: UnitVariant = {},
+  { program = "unit-driver", platform, emulator = { command: [] } }: UnitVariant = {},
 ): Promise<UnitLibrary> {
   const folder = mkdtempSync(join(fastTmpdir(), "signet-unit-"))
   const { folder: programs } = await buildNative(sanitize, platform)
@@ -63,7 +64,7 @@ export async function openUnitLibrary(
     }
   }
   return {
-    ...{ programs, folder, newFolder, optionsFor, endAll },
+    ...{ platform, emulator, programs, folder, newFolder, optionsFor, endAll },
     async open(change, mode, env) {
       const driver = startDriver(programs, program, env, emulator)
       drivers.push(driver)

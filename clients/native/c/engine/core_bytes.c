@@ -4,6 +4,12 @@
 #define HIDDEN ".private_extern "
 #define NAME "_signet_core_"
 #define PREVIOUS ".text\n"
+#elif defined(_WIN32)
+#define SECTION ".section .rdata,\"dr\"\n"
+/* A .def file names what is exported. */
+#define HIDDEN "#"
+#define NAME "signet_core_"
+#define PREVIOUS ".text\n"
 #else
 #define SECTION ".section .rodata\n"
 #define HIDDEN ".hidden "

@@ -4,6 +4,9 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
+#ifdef _WIN32
+#include <windows.h>
+#endif
 
 #include "quickjs.h"
 #include "wasm-rt.h"
@@ -21,12 +24,17 @@ enum {
 
 struct signet_vm {
   Z_quickjs_instance_t instance;
+  /* The lowest address that a frame may have, on the stack of the thread in the engine. The generated functions compare it,
+   * and read it behind the instance: a count of calls says nothing about a stack whose size the program chose. */
+  uintptr_t stack_limit;
   signet_vm_host host;
   void *context;
   u32 scratch;    /* 64 bytes in linear memory: lengths and argument lists */
   u32 entries;    /* handle of globalThis.signet */
   int is_entered; /* the host must not enter again */
 };
+
+_Static_assert(offsetof(signet_vm, stack_limit) == sizeof(Z_quickjs_instance_t), "the generated functions read it there");
 
 /* The imports get a pointer of these types, which only name the instance. */
 #define VM_OF(import) ((signet_vm *)(void *)(import))
@@ -210,7 +218,11 @@ static uintptr_t find_stack_limit(void) {
   static __thread uintptr_t known = 0;
   if (known != 0) return known;
   void *lowest = NULL;
-#ifdef __APPLE__
+#ifdef _WIN32
+  ULONG_PTR low = 0, high = 0;
+  GetCurrentThreadStackLimits(&low, &high);
+  lowest = (void *)low;
+#elif defined(__APPLE__)
   /* Apple names the other end. */
   lowest = (uint8_t *)pthread_get_stackaddr_np(pthread_self()) - pthread_get_stacksize_np(pthread_self());
 #else
@@ -292,7 +304,7 @@ signet_vm *signet_vm_open(const uint8_t *core, size_t core_length, uint32_t memo
   vm->host = host;
   vm->context = context;
   signet_trap_target target;
-  const int trap = setjmp(target.jump);
+  const int trap = SIGNET_CATCH_TRAP(target);
   if (trap != 0) {
     signet_set_trap_target(NULL);
     snprintf(error, 128, "the engine did not start: %s", signet_trap_text(trap));
@@ -300,7 +312,7 @@ signet_vm *signet_vm_open(const uint8_t *core, size_t core_length, uint32_t memo
     return NULL;
   }
   signet_set_trap_target(&target);
-  signet_stack_limit = find_stack_limit();
+  vm->stack_limit = find_stack_limit();
   const int status = start(vm, core, core_length, memory_limit);
   const int jobs = status == SIGNET_VM_OK ? run_jobs(vm) : status;
   signet_set_trap_target(NULL);
@@ -317,7 +329,7 @@ signet_vm_status signet_vm_enter(signet_vm *vm, const char *entry, const signet_
     snprintf(error, 128, "a primitive entered the core");
     return SIGNET_VM_THREW;
   }
-  const int trap = setjmp(target.jump);
+  const int trap = SIGNET_CATCH_TRAP(target);
   if (trap != 0) {
     signet_set_trap_target(NULL);
     vm->is_entered = 0;
@@ -326,7 +338,7 @@ signet_vm_status signet_vm_enter(signet_vm *vm, const char *entry, const signet_
   }
   vm->is_entered = 1;
   signet_set_trap_target(&target);
-  signet_stack_limit = find_stack_limit();
+  vm->stack_limit = find_stack_limit();
   const int status = call(vm, entry, arguments, count);
   signet_set_trap_target(NULL);
   vm->is_entered = 0;

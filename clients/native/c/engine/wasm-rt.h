@@ -1,5 +1,5 @@
 /* The run-time interface of the C code that wasm2c generates from quickjs.wasm. Takes the place of wabt's own header: traps
- * and the stack limit belong to a thread, and memory grows in place. */
+ * belong to a thread, and memory grows in place. */
 #ifndef WASM_RT_H_
 #define WASM_RT_H_
 
@@ -65,10 +65,6 @@ typedef struct {
   uint32_t size;
 } wasm_rt_externref_table_t;
 
-/* The lowest address that a frame may have, on the stack of this thread. The generated functions compare it: a count of
- * calls says nothing about a stack whose size the program chose. */
-extern __thread uintptr_t signet_stack_limit __attribute__((tls_model("initial-exec")));
-
 static inline bool wasm_rt_is_initialized(void) { return true; }
 uint32_t wasm_rt_register_func_type(uint32_t params, uint32_t results, ...);
 void wasm_rt_allocate_memory(wasm_rt_memory_t *memory, uint32_t initial_pages, uint32_t max_pages);
@@ -82,6 +78,12 @@ __attribute__((noreturn)) void wasm_rt_trap(wasm_rt_trap_t code);
 typedef struct signet_trap_target {
   jmp_buf jump;
 } signet_trap_target;
+#ifdef _WIN32
+/* Without a frame longjmp() only jumps. It would unwind the stack otherwise. */
+#define SIGNET_CATCH_TRAP(target) _setjmp((target).jump, NULL)
+#else
+#define SIGNET_CATCH_TRAP(target) setjmp((target).jump)
+#endif
 void signet_set_trap_target(signet_trap_target *target);
 const char *signet_trap_text(int code);
 

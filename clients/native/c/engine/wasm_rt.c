@@ -3,7 +3,11 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#ifdef _WIN32
+#include <windows.h>
+#else
 #include <sys/mman.h>
+#endif
 
 #include "wipe.h"
 
@@ -11,8 +15,11 @@
 #define MAX_TYPES 256
 #define MAX_TYPE_PARTS 64
 
-__thread uintptr_t signet_stack_limit __attribute__((tls_model("initial-exec"))) = 0;
+#ifdef _WIN32
+static __thread signet_trap_target *trap_target = NULL;
+#else
 static __thread signet_trap_target *trap_target __attribute__((tls_model("initial-exec"))) = NULL;
+#endif
 
 /* Written once, by Z_quickjs_init_module, before any other thread reads it. */
 static struct {
@@ -59,20 +66,37 @@ uint32_t wasm_rt_register_func_type(uint32_t params, uint32_t results, ...) {
   return ++type_count;
 }
 
+#ifdef _WIN32
+/* Addresses without memory. NULL if there are none. */
+static uint8_t *reserve(size_t length) { return VirtualAlloc(NULL, length, MEM_RESERVE, PAGE_NOACCESS); }
+static int commit(uint8_t *at, size_t length) { return VirtualAlloc(at, length, MEM_COMMIT, PAGE_READWRITE) != NULL; }
+static void release(uint8_t *at, size_t length) {
+  (void)length;
+  VirtualFree(at, 0, MEM_RELEASE);
+}
+#else
+static uint8_t *reserve(size_t length) {
+  void *at = mmap(NULL, length, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (at == MAP_FAILED) return NULL;
+#ifdef MADV_DONTDUMP
+  madvise(at, length, MADV_DONTDUMP);
+#endif
+  return at;
+}
+static int commit(uint8_t *at, size_t length) { return mprotect(at, length, PROT_READ | PROT_WRITE) == 0; }
+static void release(uint8_t *at, size_t length) { munmap(at, length); }
+#endif
+
 /* Reserves addresses for the largest memory, so that growing never copies: a copy would leave secrets behind. */
 void wasm_rt_allocate_memory(wasm_rt_memory_t *memory, uint32_t initial_pages, uint32_t max_pages) {
   const uint32_t most = (uint32_t)(SIGNET_MEMORY_BYTES_MAX / PAGE_BYTES);
   memory->pages = 0;
   memory->size = 0;
   memory->max_pages = max_pages < most ? max_pages : most;
-  void *data = mmap(NULL, SIGNET_MEMORY_BYTES_MAX, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  memory->data = data == MAP_FAILED ? NULL : data;
+  memory->data = reserve(SIGNET_MEMORY_BYTES_MAX);
   if (memory->data == NULL || wasm_rt_grow_memory(memory, initial_pages) == UINT32_MAX) {
     wasm_rt_trap(WASM_RT_TRAP_OOB);
   }
-#ifdef MADV_DONTDUMP
-  madvise(memory->data, SIGNET_MEMORY_BYTES_MAX, MADV_DONTDUMP);
-#endif
 }
 
 uint32_t wasm_rt_grow_memory(wasm_rt_memory_t *memory, uint32_t pages) {
@@ -80,7 +104,7 @@ uint32_t wasm_rt_grow_memory(wasm_rt_memory_t *memory, uint32_t pages) {
   if (pages > memory->max_pages - before) return UINT32_MAX;
   if (pages == 0) return before;
   uint8_t *from = memory->data + (size_t)before * PAGE_BYTES;
-  if (mprotect(from, (size_t)pages * PAGE_BYTES, PROT_READ | PROT_WRITE) != 0) return UINT32_MAX;
+  if (!commit(from, (size_t)pages * PAGE_BYTES)) return UINT32_MAX;
   memory->pages = before + pages;
   memory->size = memory->pages * PAGE_BYTES;
   return before;
@@ -89,7 +113,7 @@ uint32_t wasm_rt_grow_memory(wasm_rt_memory_t *memory, uint32_t pages) {
 void wasm_rt_free_memory(wasm_rt_memory_t *memory) {
   if (memory->data == NULL) return;
   signet_wipe(memory->data, memory->size);
-  munmap(memory->data, SIGNET_MEMORY_BYTES_MAX);
+  release(memory->data, SIGNET_MEMORY_BYTES_MAX);
   memory->data = NULL;
   memory->size = memory->pages = 0;
 }

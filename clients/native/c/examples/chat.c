@@ -66,7 +66,11 @@ int main(int argc, char **argv) {
   printf("signed in as %.*s\n", (int)user.length, user.data);
 
   uint8_t root_key[32] = {0};
-  for (int i = 0; i < 32; i++) sscanf(argv[4] + 2 * i, "%2hhx", &root_key[i]);
+  for (int i = 0; i < 32; i++) {
+    unsigned byte = 0;
+    sscanf(argv[4] + 2 * i, "%2x", &byte);
+    root_key[i] = (uint8_t)byte;
+  }
   put_text(&open, 1, argv[2]); /* base_url */
   put(&open, 2, root_key, sizeof root_key);
   call("MessengerService/Open", &open);

@@ -92,14 +92,29 @@ class Box {
   uint32_t last_ = 0;
 };
 
-// Keys in a file under a passphrase. read_file and write_file: the file's bytes, as one value.
-std::unique_ptr<Keeper> passphrase_keeper(Bytes passphrase, std::function<std::optional<Bytes>()> read_file,
-                                          std::function<void(View)> write_file);
-// Keys in a file that the program wraps, by BOX_WRAP, BOX_UNWRAP and BOX_FORGET. Throws std::invalid_argument without a
-// host that performs them.
-std::unique_ptr<Keeper> wrapped_keeper(std::string backend, const signet_host *host,
-                                       std::function<std::optional<Bytes>()> read_file,
-                                       std::function<void(View)> write_file);
+// A file of keys, as one value.
+struct KeysFile {
+  std::function<std::optional<Bytes>()> read;
+  std::function<void(View)> write;
+};
+// Keys in a file under a passphrase.
+std::unique_ptr<Keeper> passphrase_keeper(Bytes passphrase, KeysFile file);
+
+// Wraps the keys of a scope by a key that is elsewhere. Throws Failure.
+class Wrapping {
+ public:
+  virtual ~Wrapping() = default;
+  // is_first: the scope has no keys yet, and a wrapping key that is left over is replaced.
+  virtual Bytes wrap(const std::string &scope, View keys, bool is_first) = 0;
+  virtual Bytes unwrap(const std::string &scope, View wrapped) = 0;
+  virtual void forget(const std::string &scope) = 0;
+};
+// By BOX_WRAP, BOX_UNWRAP and BOX_FORGET of the program. Throws std::invalid_argument without a host that performs them.
+std::unique_ptr<Wrapping> program_wrapping(const signet_host *host);
+// By data protection of Windows, for the signed-in user. Throws Failure SECURE_STORE_UNAVAILABLE on another system.
+std::unique_ptr<Wrapping> dpapi_wrapping();
+// Keys in a file, wrapped.
+std::unique_ptr<Keeper> wrapped_keeper(std::string backend, std::unique_ptr<Wrapping> wrapping, KeysFile file);
 // Keys in the Secret Service of the desktop. Throws Failure SECURE_STORE_UNAVAILABLE without its library.
 std::unique_ptr<Keeper> secret_service_keeper();
 

@@ -1,9 +1,8 @@
 #include "client.h"
 
-#include <sys/utsname.h>
-
 #include <algorithm>
 #include <chrono>
+#include <utility>
 
 extern "C" const uint8_t signet_core_start[], signet_core_end[];
 
@@ -22,15 +21,7 @@ signet_value text(std::string_view value) {
 }
 
 // [a-z0-9._:/-], as the user's list of devices shows it.
-std::string own_platform() {
-  struct utsname system;
-  if (uname(&system) != 0) return "native";
-  std::string out = std::string("native-") + system.sysname;
-  for (char &c : out) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c + 32);
-  }
-  return out;
-}
+std::string own_platform() { return "native-" + os::name(); }
 
 // The effect's kind: its field in Effect.
 uint64_t kind_of(View effect) {

@@ -1,14 +1,12 @@
-// The primitives of OpenSSL and libargon2 that the core and the secret box use.
+// The primitives that the core and the secret box use: OpenSSL's; on Windows those of CNG, and libsodium's where CNG has none;
+// libargon2's everywhere.
 #pragma once
 
 #include <map>
+#include <memory>
 #include <optional>
-#include <utility>
 
 #include "bytes.h"
-
-typedef struct evp_md_ctx_st EVP_MD_CTX;
-typedef struct evp_pkey_st EVP_PKEY;
 
 namespace signet::crypto {
 
@@ -27,31 +25,44 @@ std::optional<Bytes> x25519(View private_key, View public_key);
 bool ed25519_verify(View public_key, View message, View signature);
 std::optional<Bytes> argon2id(View passphrase, View salt, double memory_kib, double passes, double lanes, double length);
 
-// An Ed25519 key in OpenSSL's memory.
+// SHA-256 (FIPS 180-4) over data that arrives in parts.
+class Sha256 {
+ public:
+  Sha256();
+  Sha256(Sha256 &&) noexcept;
+  ~Sha256();
+  void update(View data);
+  // The object is of no use after.
+  Bytes finish();
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+// An Ed25519 key (RFC 8032), in memory of the library.
 class SigningKey {
  public:
   explicit SigningKey(View seed);
-  SigningKey(SigningKey &&other) noexcept : key_(std::exchange(other.key_, nullptr)) {}
-  SigningKey(const SigningKey &) = delete;
+  SigningKey(SigningKey &&) noexcept;
   ~SigningKey();
   Bytes public_key() const;
   Bytes sign(View message) const;
 
  private:
-  EVP_PKEY *key_;
+  struct State;
+  std::unique_ptr<State> state_;
 };
 
-// SHA-256 over data that arrives in parts.
 class RunningHashes {
  public:
-  ~RunningHashes();
   // Zero if too many are running.
   uint32_t begin();
   bool update(double id, View data);
   std::optional<Bytes> end(double id);
 
  private:
-  std::map<double, EVP_MD_CTX *> running_;
+  std::map<double, Sha256> running_;
   uint32_t last_ = 0;
 };
 

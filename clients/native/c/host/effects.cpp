@@ -10,6 +10,7 @@ namespace {
 
 constexpr int64_t kLockWaitMs = 30000;
 constexpr int kLockPollMs = 20;
+constexpr const char *kDpapi = "dpapi";
 
 // signet.host.v1.Effect
 enum Kind : uint32_t {
@@ -68,18 +69,19 @@ Bytes hold(Box &box, View effect) {
 Effects::Effects(Options &options, const signet_host *host) : http_(options.trust_anchors) {
   if (!options.data_folder.empty()) {
     folder_ = std::make_unique<Folder>(options.data_folder);
-    lock_ = std::make_unique<FolderLock>(options.data_folder + "/lock");
+    lock_ = std::make_unique<os::File>(options.data_folder + "/lock", os::File::Use::kShare);
   }
   Folder *folder = folder_.get();
   const auto locked = [folder](const std::function<void()> &change) { folder == nullptr ? change() : folder->locked(change); };
-  const auto read_file = [folder] { return folder->read_keys(); };
-  const auto write_file = [folder](View file) { folder->write_keys(file); };
+  const KeysFile file{[folder] { return folder->read_keys(); }, [folder](View keys) { folder->write_keys(keys); }};
   if (options.box == BoxChoice::kPassphrase) {
     box_.emplace(BoxInfo{"passphrase", 1, false, false, true},
-                 passphrase_keeper(std::move(options.passphrase), read_file, write_file), locked);
+                 passphrase_keeper(std::move(options.passphrase), file), locked);
   } else if (options.box == BoxChoice::kWrapped) {
     const BoxInfo &info = options.program_box;
-    box_.emplace(info, wrapped_keeper(info.backend, host, read_file, write_file), locked);
+    box_.emplace(info, wrapped_keeper(info.backend, program_wrapping(host), file), locked);
+  } else if (options.box == BoxChoice::kDpapi) {
+    box_.emplace(BoxInfo{kDpapi, 1, false, false, true}, wrapped_keeper(kDpapi, dpapi_wrapping(), file), locked);
   } else if (options.box == BoxChoice::kSecretService) {
     box_.emplace(BoxInfo{"secret-service", 1, false, false, true}, secret_service_keeper(), locked);
   } else if (options.box == BoxChoice::kKeychain) {
@@ -110,7 +112,7 @@ Bytes Effects::perform(uint64_t id, uint32_t kind, View effect) {
     case kStorageRemove: return folder_->storage_remove(effect);
     case kLockAcquire: waiting_.push_back({id, steady_ms() + kLockWaitMs}); return {};
     case kLockRelease:
-      lock_->release();
+      lock_->unlock();
       is_locked_ = false;
       return done();
     case kBoxHold: return hold(*box_, effect);
@@ -146,7 +148,7 @@ void Effects::cancel(uint64_t id) {
 
 void Effects::poll_lock() {
   if (waiting_.empty()) return;
-  if (!is_locked_ && lock_->try_acquire()) {
+  if (!is_locked_ && lock_->try_lock()) {
     is_locked_ = true;
     done_.push_back({waiting_.front().id, false, done()});
     waiting_.pop_front();

@@ -7,6 +7,7 @@
 #include "folder.h"
 #include "http.h"
 #include "options.h"
+#include "os.h"
 
 namespace signet {
 
@@ -39,7 +40,7 @@ class Effects {
   };
   std::unique_ptr<Folder> folder_;
   std::optional<Box> box_;
-  std::unique_ptr<FolderLock> lock_;
+  std::unique_ptr<os::File> lock_;
   bool is_locked_ = false;
   std::deque<Waiting> waiting_;
   Http http_;

@@ -1,16 +1,12 @@
 #include "folder.h"
 
-#include <fcntl.h>
 #include <sqlite3.h>
-#include <sys/file.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
-#include <cerrno>
 #include <chrono>
 #include <thread>
 
 #include "crypto.h"
+#include "os.h"
 
 namespace signet {
 
@@ -91,23 +87,11 @@ class Folder::Statement {
   int bound_ = 0;
 };
 
-FolderLock::FolderLock(const std::string &path) : file_(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600)) {
-  if (file_ < 0) throw io("the lock of the data folder cannot be opened");
-}
-
-FolderLock::~FolderLock() { close(file_); }
-
-bool FolderLock::try_acquire() { return flock(file_, LOCK_EX | LOCK_NB) == 0; }
-
-void FolderLock::release() { flock(file_, LOCK_UN); }
-
 Folder::Folder(const std::string &path) : path_(path) {
-  if (mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) throw io("the data folder cannot be created");
+  os::make_folder(path);
   const std::string file = path + "/signet.db";
   // SQLite gives the files beside it the same mode.
-  const int created = ::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-  if (created < 0) throw io("the data folder cannot be written");
-  close(created);
+  os::File(file, os::File::Use::kShare);
   if (sqlite3_open_v2(file.c_str(), &db_, SQLITE_OPEN_READWRITE | SQLITE_OPEN_FULLMUTEX, nullptr) != SQLITE_OK) {
     sqlite3_close(db_);
     throw io("the data folder's file cannot be opened");
@@ -328,9 +312,10 @@ void Folder::write_keys(View file) {
 }
 
 void Folder::locked(const std::function<void()> &change) {
-  FolderLock lock(path_ + "/keys.lock");
+  // Released when it is closed.
+  const os::File lock(path_ + "/keys.lock", os::File::Use::kShare);
   const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(kBusyMs);
-  while (!lock.try_acquire()) {
+  while (!lock.try_lock()) {
     if (std::chrono::steady_clock::now() > end) throw Failure(Fault::kLockBusy, "another process changes the keys");
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
   }

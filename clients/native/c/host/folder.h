@@ -12,20 +12,6 @@ struct sqlite3_stmt;
 
 namespace signet {
 
-// A lock among processes: `flock` ends with the process that holds it.
-class FolderLock {
- public:
-  explicit FolderLock(const std::string &path);
-  ~FolderLock();
-  FolderLock(const FolderLock &) = delete;
-  // Never waits.
-  bool try_acquire();
-  void release();
-
- private:
-  int file_;
-};
-
 class Folder {
  public:
   // Creates the folder, readable by its owner only. Throws Failure.

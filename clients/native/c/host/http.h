@@ -1,19 +1,17 @@
-// HTTP requests of the core, by libcurl: certificates are verified, no redirect is followed, no cookie is stored.
+// HTTP requests of the core, by libcurl or by WinHTTP: certificates are verified, no redirect is followed, no cookie is stored.
 #pragma once
 
-#include <map>
+#include <memory>
 
 #include "failure.h"
 #include "wire.h"
-
-typedef void CURL;
-typedef void CURLM;
 
 namespace signet {
 
 class Http {
  public:
   // trust_anchors: a file of certificates in the place of the system's; empty for the system's.
+  // Throws std::invalid_argument for a file that the system cannot use.
   explicit Http(std::string trust_anchors);
   ~Http();
   Http(const Http &) = delete;
@@ -37,16 +35,8 @@ class Http {
   void wakeup();
 
  private:
-  struct Request;
-  static size_t on_header(char *bytes, size_t size, size_t count, void *request);
-  static size_t on_body(char *bytes, size_t size, size_t count, void *request);
-  void emit_head(Request &request);
-  void finish(Request &request, int code);
-
-  std::string trust_anchors_;
-  CURLM *multi_;
-  std::map<uint64_t, std::unique_ptr<Request>> running_;
-  std::vector<Output> outputs_;
+  struct State;
+  std::unique_ptr<State> state_;
 };
 
 }  // namespace signet

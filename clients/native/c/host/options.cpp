@@ -43,11 +43,12 @@ Bytes parse_passphrase(View message) {
 
 void check(const Options &options) {
   if (options.box == BoxChoice::kNone) {
-    throw std::invalid_argument("box is required: secret_service, passphrase, program_box, wrapped_box or keychain");
+    throw std::invalid_argument("box is required: secret_service, passphrase, program_box, wrapped_box, keychain or dpapi");
   }
-  const bool is_in_folder = options.box == BoxChoice::kPassphrase || options.box == BoxChoice::kWrapped;
+  const bool is_in_folder =
+      options.box == BoxChoice::kPassphrase || options.box == BoxChoice::kWrapped || options.box == BoxChoice::kDpapi;
   if (is_in_folder && options.data_folder.empty()) {
-    throw std::invalid_argument("a passphrase box and a wrapped box need data_folder");
+    throw std::invalid_argument("the boxes passphrase, wrapped_box and dpapi need data_folder");
   }
   if (options.memory_limit_mib < kMinMemoryMib || options.memory_limit_mib > kMaxMemoryMib) {
     throw std::invalid_argument("memory_limit_mib must be between 4 and 512");
@@ -102,6 +103,10 @@ Options Options::parse(View message) {
       case 11:
         options.keychain = parse_keychain(in.bytes());
         options.box = BoxChoice::kKeychain;
+        break;
+      case 12:
+        in.bytes();
+        options.box = BoxChoice::kDpapi;
         break;
     }
   }

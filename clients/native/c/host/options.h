@@ -8,7 +8,7 @@
 
 namespace signet {
 
-enum class BoxChoice { kNone, kSecretService, kPassphrase, kProgram, kWrapped, kKeychain };
+enum class BoxChoice { kNone, kSecretService, kPassphrase, kProgram, kWrapped, kKeychain, kDpapi };
 
 struct Options {
   Bytes identity; /* a signet.client.v1.IdentityOptions */

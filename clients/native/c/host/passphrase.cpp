@@ -63,8 +63,7 @@ Bytes File::format() const {
 
 class PassphraseKeeper : public Keeper {
  public:
-  PassphraseKeeper(Bytes passphrase, std::function<std::optional<Bytes>()> read_file, std::function<void(View)> write_file)
-      : passphrase_(std::move(passphrase)), read_file_(std::move(read_file)), write_file_(std::move(write_file)) {}
+  PassphraseKeeper(Bytes passphrase, KeysFile file) : passphrase_(std::move(passphrase)), file_(std::move(file)) {}
 
   std::optional<Bytes> read(const Scope &scope) override {
     const std::optional<File> file = load();
@@ -78,12 +77,12 @@ class PassphraseKeeper : public Keeper {
     std::optional<File> file = load();
     if (!file) file = create();
     file->entries[scope.text()] = seal_bytes(kBox, key_.front(), scope.text(), View(file->purpose("keys")), kept);
-    write_file_(file->format());
+    file_.write(file->format());
   }
 
   void remove(const Scope &scope) override {
     std::optional<File> file = load();
-    if (file && file->entries.erase(scope.text()) > 0) write_file_(file->format());
+    if (file && file->entries.erase(scope.text()) > 0) file_.write(file->format());
   }
 
  private:
@@ -109,7 +108,7 @@ class PassphraseKeeper : public Keeper {
 
   // The file, whose key is derived and verified. Throws Failure.
   std::optional<File> load() {
-    const std::optional<Bytes> bytes = read_file_();
+    const std::optional<Bytes> bytes = file_.read();
     if (!bytes) return std::nullopt;
     try {
       File file = File::parse(*bytes);
@@ -126,17 +125,15 @@ class PassphraseKeeper : public Keeper {
   }
 
   Bytes passphrase_;
-  std::function<std::optional<Bytes>()> read_file_;
-  std::function<void(View)> write_file_;
+  KeysFile file_;
   std::vector<BoxKey> key_;
   std::string derived_;
 };
 
 }  // namespace
 
-std::unique_ptr<Keeper> passphrase_keeper(Bytes passphrase, std::function<std::optional<Bytes>()> read_file,
-                                          std::function<void(View)> write_file) {
-  return std::make_unique<PassphraseKeeper>(std::move(passphrase), std::move(read_file), std::move(write_file));
+std::unique_ptr<Keeper> passphrase_keeper(Bytes passphrase, KeysFile file) {
+  return std::make_unique<PassphraseKeeper>(std::move(passphrase), std::move(file));
 }
 
 }  // namespace signet

@@ -1,4 +1,4 @@
-// Keys in a file of the data folder that the program wraps, such as by a key of the Android Keystore.
+// Keys in a file of the data folder that another key wraps: of the program, such as in the Android Keystore, or of the system.
 #include "box.h"
 #include "wire.h"
 
@@ -55,37 +55,36 @@ signet_value number(double value) { return {SIGNET_NUMBER, value, nullptr, 0}; }
 
 class WrappedKeeper : public Keeper {
  public:
-  WrappedKeeper(std::string backend, const signet_host &host, std::function<std::optional<Bytes>()> read_file,
-                std::function<void(View)> write_file)
-      : backend_(std::move(backend)), host_(host), read_file_(std::move(read_file)), write_file_(std::move(write_file)) {}
+  WrappedKeeper(std::string backend, std::unique_ptr<Wrapping> wrapping, KeysFile file)
+      : backend_(std::move(backend)), wrapping_(std::move(wrapping)), file_(std::move(file)) {}
 
   std::optional<Bytes> read(const Scope &scope) override {
     const File file = load();
     const std::string name = scope.text();
     const auto found = file.entries.find(name);
     if (found == file.entries.end()) return std::nullopt;
-    return ask(SIGNET_BOX_UNWRAP, {text(name), bytes(found->second)});
+    return wrapping_->unwrap(name, found->second);
   }
 
-  // The program makes its wrapping key before the file names it: a key that no file names is replaced by the next first one.
+  // The wrapping key exists before the file names it: a key that no file names is replaced by the next first one.
   void write(const Scope &scope, View kept, bool) override {
     File file = load();
     const std::string name = scope.text();
     const bool is_first = file.entries.count(name) == 0;
-    file.entries[name] = ask(SIGNET_BOX_WRAP, {text(name), bytes(kept), number(is_first ? 1 : 0)});
-    write_file_(file.format(backend_));
+    file.entries[name] = wrapping_->wrap(name, kept, is_first);
+    file_.write(file.format(backend_));
   }
 
   void remove(const Scope &scope) override {
     File file = load();
     const std::string name = scope.text();
-    ask(SIGNET_BOX_FORGET, {text(name)});
-    if (file.entries.erase(name) > 0) write_file_(file.format(backend_));
+    wrapping_->forget(name);
+    if (file.entries.erase(name) > 0) file_.write(file.format(backend_));
   }
 
  private:
   File load() {
-    const std::optional<Bytes> stored = read_file_();
+    const std::optional<Bytes> stored = file_.read();
     if (!stored) return {};
     try {
       return File::parse(*stored, backend_);
@@ -94,6 +93,24 @@ class WrappedKeeper : public Keeper {
     }
   }
 
+  const std::string backend_;
+  const std::unique_ptr<Wrapping> wrapping_;
+  const KeysFile file_;
+};
+
+class ProgramWrapping : public Wrapping {
+ public:
+  explicit ProgramWrapping(const signet_host &host) : host_(host) {}
+
+  Bytes wrap(const std::string &scope, View keys, bool is_first) override {
+    return ask(SIGNET_BOX_WRAP, {text(scope), bytes(keys), number(is_first ? 1 : 0)});
+  }
+  Bytes unwrap(const std::string &scope, View wrapped) override {
+    return ask(SIGNET_BOX_UNWRAP, {text(scope), bytes(wrapped)});
+  }
+  void forget(const std::string &scope) override { ask(SIGNET_BOX_FORGET, {text(scope)}); }
+
+ private:
   // Throws Failure.
   Bytes ask(int32_t primitive, const std::vector<signet_value> &arguments) {
     signet_value answer{};
@@ -107,21 +124,20 @@ class WrappedKeeper : public Keeper {
     throw Failure(BoxFault::kUnavailable, "the program's secret box does not answer");
   }
 
-  const std::string backend_;
   const signet_host host_;
-  std::function<std::optional<Bytes>()> read_file_;
-  std::function<void(View)> write_file_;
 };
 
 }  // namespace
 
-std::unique_ptr<Keeper> wrapped_keeper(std::string backend, const signet_host *host,
-                                       std::function<std::optional<Bytes>()> read_file,
-                                       std::function<void(View)> write_file) {
+std::unique_ptr<Keeper> wrapped_keeper(std::string backend, std::unique_ptr<Wrapping> wrapping, KeysFile file) {
+  return std::make_unique<WrappedKeeper>(std::move(backend), std::move(wrapping), std::move(file));
+}
+
+std::unique_ptr<Wrapping> program_wrapping(const signet_host *host) {
   if (host == nullptr || host->primitive == nullptr) {
     throw std::invalid_argument("wrapped_box needs a host with the primitives of the box");
   }
-  return std::make_unique<WrappedKeeper>(std::move(backend), *host, std::move(read_file), std::move(write_file));
+  return std::make_unique<ProgramWrapping>(*host);
 }
 
 }  // namespace signet

@@ -1,7 +1,6 @@
 /* Runs the functions of signet.h for a test that writes a line for each: bytes are hexadecimal, `-` is empty. One client at
  * a time. Answers are lines of a status and, where there is one, an output. */
 #define _GNU_SOURCE
-#include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,6 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "process.h"
 #include "seeded.h"
 #include "signet.h"
 
@@ -141,44 +141,9 @@ static void close_beside(void) {
   printf("%d %d %d", closed, waited, second);
 }
 
-/* Counts occurrences of the bytes, which arrive inverted, in all of this process's memory that can be written. */
 static void scan(char **rest) {
   char *needle = word(rest);
-  const size_t length = unhex(needle);
-  FILE *maps = fopen("/proc/self/maps", "r");
-  FILE *memory = fopen("/proc/self/mem", "r");
-  char line[512];
-  size_t found = 0;
-  static uint8_t page[1 << 20];
-  while (fgets(line, sizeof line, maps) != NULL) {
-    unsigned long from, to;
-    char access[8];
-    if (sscanf(line, "%lx-%lx %7s", &from, &to, access) != 3 || access[0] != 'r' || access[1] != 'w') continue;
-    for (unsigned long at = from; at < to; at += sizeof page - 256) {
-      const size_t want = to - at < sizeof page ? to - at : sizeof page;
-      fseeko(memory, (off_t)at, SEEK_SET);
-      const size_t got = fread(page, 1, want, memory);
-      for (size_t i = 0; i + length <= got; i++) {
-        size_t same = 0;
-        while (same < length && page[i + same] == (uint8_t)~needle[same]) same++;
-        if (same != length || (at + i >= (unsigned long)page && at + i < (unsigned long)page + sizeof page)) continue;
-        if (i < sizeof page - 256) found++;
-      }
-      memset(page, 0, sizeof page);
-    }
-  }
-  fclose(maps);
-  fclose(memory);
-  printf("%zu", found);
-}
-
-static void memory(void) {
-  FILE *status = fopen("/proc/self/status", "r");
-  char line[256];
-  long kilobytes = 0;
-  while (fgets(line, sizeof line, status) != NULL) sscanf(line, "VmRSS: %ld", &kilobytes);
-  fclose(status);
-  printf("%ld", kilobytes);
+  printf("%zu", process_count((uint8_t *)needle, unhex(needle)));
 }
 
 static void run(char *line) {
@@ -188,7 +153,7 @@ static void run(char *line) {
   if (strcmp(command, "open") == 0) open_client(&rest);
   if (strcmp(command, "next") == 0) next(&rest);
   if (strcmp(command, "scan") == 0) scan(&rest);
-  if (strcmp(command, "memory") == 0) memory();
+  if (strcmp(command, "memory") == 0) printf("%ld", process_kilobytes());
   if (strcmp(command, "seed") == 0) {
     const uint32_t seed = (uint32_t)strtoul(word(&rest), NULL, 10);
     seeded_start(seed, strtod(word(&rest), NULL));
@@ -209,13 +174,11 @@ static void run(char *line) {
 }
 
 int main(void) {
-  char *line = NULL;
-  size_t room = 0;
-  ssize_t length;
-  while ((length = getline(&line, &room, stdin)) > 0) {
+  char *line;
+  process_start();
+  while ((line = process_read_line()) != NULL) {
     run(line);
-    explicit_bzero(line, (size_t)length);
+    process_wipe_line();
   }
-  free(line);
   return 0;
 }

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "process.h"
 #include "signet.h"
 
 #define EXPECT(expression, status)                                                               \
@@ -123,15 +124,10 @@ static void *wait_small(void *status) {
 
 /* A thread with a small stack gets a status, and no crash. */
 static int run_on_small_stack(void) {
-  pthread_attr_t attributes;
-  pthread_t thread;
   int32_t status = 99;
   EXPECT(signet_open(1, options, length, NULL, &shared, NULL), SIGNET_OK);
   EXPECT(signet_call(shared, 1, "recurse", (const uint8_t *)"1000", 4), SIGNET_OK);
-  pthread_attr_init(&attributes);
-  pthread_attr_setstacksize(&attributes, 256 * 1024);
-  pthread_create(&thread, &attributes, wait_small, &status);
-  pthread_join(thread, NULL);
+  process_run_on_stack(256 * 1024, wait_small, &status);
   EXPECT(status, SIGNET_E_STOPPED);
   EXPECT(signet_call(shared, 2, "echo", NULL, 0), SIGNET_E_STOPPED);
   EXPECT(signet_close(shared), SIGNET_OK);

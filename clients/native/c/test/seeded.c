@@ -1,8 +1,12 @@
 #include "seeded.h"
 
-#include <openssl/evp.h>
 #include <stdlib.h>
 #include <string.h>
+#ifdef _WIN32
+#include <sodium.h>
+#else
+#include <openssl/evp.h>
+#endif
 
 static uint32_t seed, drawn;
 static double now_ms;
@@ -24,6 +28,24 @@ static void draw(uint8_t *out, size_t length) {
 }
 
 /* The reference of a key is its seed. */
+#ifdef _WIN32
+
+static size_t generate(uint8_t *out) {
+  uint8_t pair[crypto_sign_ed25519_SECRETKEYBYTES];
+  draw(out, 32);
+  crypto_sign_ed25519_seed_keypair(out + 32, pair, out);
+  return 64;
+}
+
+static size_t sign(const signet_value *reference, const signet_value *message, uint8_t *out) {
+  uint8_t pair[crypto_sign_ed25519_SECRETKEYBYTES], public_key[32];
+  crypto_sign_ed25519_seed_keypair(public_key, pair, reference->bytes);
+  crypto_sign_ed25519_detached(out, NULL, message->bytes, message->length, pair);
+  return 64;
+}
+
+#else
+
 static EVP_PKEY *key_of(const uint8_t *reference) {
   return EVP_PKEY_new_raw_private_key(EVP_PKEY_ED25519, NULL, reference, 32);
 }
@@ -47,6 +69,8 @@ static size_t sign(const signet_value *reference, const signet_value *message, u
   EVP_PKEY_free(key);
   return length;
 }
+
+#endif
 
 /* A sealed value is its purpose, a line break, and its plaintext. */
 static size_t seal(const signet_value *purpose, const signet_value *plaintext, uint8_t *out) {

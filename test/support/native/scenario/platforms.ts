@@ -3,12 +3,13 @@ import { mkdirSync } from "node:fs"
 import { join } from "node:path"
 import { clientOf } from "@signet/client-native"
 import { buildCore } from "../../../../clients/native/build.ts"
+import { isNightly } from "../../effort.ts"
 import { buildAndroid, whyNoAndroid } from "../android.ts"
-import { startDriver } from "../driver.ts"
+import { type NativeOptionsInit, startDriver } from "../driver.ts"
 import { type BuiltTests, buildJvm, javaArguments, startJava, whyNoJvm } from "../jvm.ts"
 import { buildPureJvm, whyNoPureJvm } from "../jvm-pure.ts"
 import { buildKotlin, whyNoKotlin } from "../kotlin.ts"
-import { buildNative, whyNoLibrary } from "../library.ts"
+import { buildNative, type Emulator, whyNoLibrary, whyNoWindows, wine } from "../library.ts"
 import { unpacked } from "../pinned-package.ts"
 import { buildJsc, startJsiMember, whyNoJsi } from "../react-native.ts"
 import { inChromium } from "./chromium.ts"
@@ -52,6 +53,22 @@ const whyNoRuntimes =
 
 const hexOf = (text: string) => Buffer.from(text).toString("hex")
 const textOf = (hex: string) => Buffer.from(hex, "hex").toString()
+
+const libsignetDevice =
+  (programs: string, box: NativeOptionsInit["box"] & object, emulator?: Emulator) =>
+  async (options: DeviceOptions): Promise<Device> => {
+    const driver = startDriver(programs, "driver", undefined, emulator)
+    await driver.open({
+      identity: {
+        ...{ appId: options.appId, authBaseUrl: options.authUrl },
+        ...{ providers: ["IDP_A"], audiences: [options.audience] },
+      },
+      dataFolder: options.folder,
+      box,
+    })
+    const client = scenarioOverCore(clientOf(driver), options)
+    return { step: (name, args) => stepOf(client, name, args), kill: async () => driver.kill() }
+  }
 
 const javaDevice =
   (argumentsOf: (words: readonly string[]) => string[]) =>
@@ -103,21 +120,16 @@ export const scenarioPlatforms: Readonly<Record<string, ScenarioPlatform>> = {
   "Cloudflare Workers": onWorkers,
   libsignet: {
     why: whyNoLibrary,
-    async build() {
-      const { folder: programs } = await buildNative()
-      return async (options) => {
-        const driver = startDriver(programs, "driver")
-        await driver.open({
-          identity: {
-            ...{ appId: options.appId, authBaseUrl: options.authUrl },
-            ...{ providers: ["IDP_A"], audiences: [options.audience] },
-          },
-          dataFolder: options.folder,
-          box: { case: "passphrase", value: { passphrase: new TextEncoder().encode("a passphrase") } },
-        })
-        const client = scenarioOverCore(clientOf(driver), options)
-        return { step: (name, args) => stepOf(client, name, args), kill: async () => driver.kill() }
-      }
+    build: async () => {
+      const box = { case: "passphrase" as const, value: { passphrase: new TextEncoder().encode("a passphrase") } }
+      return libsignetDevice((await buildNative()).folder, box)
+    },
+  },
+  "libsignet on Windows": {
+    why: isNightly ? whyNoWindows : "libsignet is not built for Windows: npm run nightly",
+    build: async () => {
+      const { folder } = await buildNative(undefined, "windows-x64")
+      return libsignetDevice(folder, { case: "dpapi", value: {} }, wine)
     },
   },
   "the JVM": {
