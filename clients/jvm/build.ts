@@ -1,5 +1,5 @@
-// Builds the libraries that the jar carries, after libsignet: `npm run native:jvm`, and with `-- --target linux-arm64` those
-// of another processor beside them.
+// Builds the libraries that the jar carries, after libsignet: `npm run native:jvm`, and with `-- --target linux-arm64` or
+// `windows-x64` those of another system beside them.
 import { execFileSync } from "node:child_process"
 import { copyFileSync, existsSync, mkdirSync, realpathSync } from "node:fs"
 import { dirname, join } from "node:path"
@@ -23,29 +23,50 @@ export function jniHeaders(): string | undefined {
   }
 }
 
+interface Names {
+  readonly library: string
+  /** What the compiler links with. */
+  readonly linked: string
+  readonly jni: string
+  /** The folder with jni_md.h. */
+  readonly system: (headers: string) => string
+  readonly flags: readonly string[]
+}
+
+const onLinux: Names = {
+  ...{ library: "libsignet.so.1", linked: "libsignet.so", jni: "libsignet-jni.so" },
+  system: (headers) => join(headers, "linux"),
+  // The JNI library finds the other one in its own folder.
+  flags: ["-fPIC", "-fvisibility=hidden", "-Wl,-z,relro,-z,now,-z,noexecstack,--no-undefined", "-Wl,-rpath,$ORIGIN"],
+}
+const onWindows: Names = {
+  ...{ library: "signet.dll", linked: "libsignet.dll.a", jni: "signet-jni.dll" },
+  system: () => join(here, "src/main/c/windows"),
+  flags: ["-static", "-Wl,--exclude-all-symbols"],
+}
+
 /**
- * Builds libsignet-jni.so beside a copy of libsignet.so.1, which it finds in its own folder.
+ * Builds the JNI library beside a copy of libsignet.
  *
- * @param library The folder of libsignet.so.1.
+ * @param library The folder of libsignet.
  */
 export function buildJni(library: string, into: string, platform: string = ownTarget): void {
   const { c } = targetOf(platform)
+  const names = platform === "windows-x64" ? onWindows : onLinux
   // The declarations of jni.h are those of every processor.
   const headers = jniHeaders()
   if (headers === undefined) throw new Error("jni.h is missing: install a JDK of version 17 or later")
   mkdirSync(into, { recursive: true })
-  const flags = ["-std=gnu11", "-O2", "-Wall", "-Wextra", "-fPIC", "-shared", "-fvisibility=hidden", "-s"]
-  const includes = [headers, join(headers, "linux"), join(here, "../native/c")].flatMap((folder) => ["-I", folder])
-  const linked = ["-Wl,-z,relro,-z,now,-z,noexecstack,--no-undefined", "-Wl,-rpath,$ORIGIN"]
+  const flags = ["-std=gnu11", "-O2", "-Wall", "-Wextra", "-shared", "-s"]
+  const includes = [names.system(headers), headers, join(here, "../native/c")].flatMap((folder) => ["-I", folder])
   const source = join(here, "src/main/c/signet_jni.c")
-  const built = join(into, "libsignet-jni.so")
-  const target = join(library, "libsignet.so")
-  execFileSync(c, [...flags, ...includes, source, target, ...linked, "-o", `${built}.${process.pid}`])
-  copyFileSync(join(library, "libsignet.so.1"), join(into, `libsignet.so.1.${process.pid}`))
-  execFileSync(c.replace(/gcc$/, "strip"), ["--strip-unneeded", join(into, `libsignet.so.1.${process.pid}`)])
-  for (const name of ["libsignet-jni.so", "libsignet.so.1"]) {
+  const fresh = (name: string) => join(into, `${name}.${process.pid}`)
+  execFileSync(c, [...flags, ...includes, source, join(library, names.linked), ...names.flags, "-o", fresh(names.jni)])
+  copyFileSync(join(library, names.library), fresh(names.library))
+  execFileSync(c.replace(/gcc(-posix)?$/, "strip"), ["--strip-unneeded", fresh(names.library)])
+  for (const name of [names.jni, names.library]) {
     // A process may have the old file mapped.
-    execFileSync("mv", ["-f", join(into, `${name}.${process.pid}`), join(into, name)])
+    execFileSync("mv", ["-f", fresh(name), join(into, name)])
   }
 }
 

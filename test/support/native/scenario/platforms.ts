@@ -6,7 +6,15 @@ import { buildCore } from "../../../../clients/native/build.ts"
 import { isNightly } from "../../effort.ts"
 import { buildAndroid, whyNoAndroid } from "../android.ts"
 import { type NativeOptionsInit, startDriver } from "../driver.ts"
-import { type BuiltTests, buildJvm, javaArguments, startJava, whyNoJvm } from "../jvm.ts"
+import {
+  type BuiltTests,
+  buildJvm,
+  buildWindowsJvm,
+  type JavaProgram,
+  javaArguments,
+  startJava,
+  whyNoJvm,
+} from "../jvm.ts"
 import { buildPureJvm, whyNoPureJvm } from "../jvm-pure.ts"
 import { buildKotlin, whyNoKotlin } from "../kotlin.ts"
 import { buildNative, type Emulator, whyNoLibrary, whyNoWindows, wine } from "../library.ts"
@@ -71,10 +79,9 @@ const libsignetDevice =
   }
 
 const javaDevice =
-  (argumentsOf: (words: readonly string[]) => string[]) =>
+  (start: (folder: string, keys: string, ...words: string[]) => JavaProgram) =>
   async ({ folder, appId, authUrl, audience, messagingUrl, rootKey }: DeviceOptions): Promise<Device> => {
-    const words = [folder, `${folder}-keys`, appId, authUrl, audience, messagingUrl, rootKey]
-    const java = startJava(...argumentsOf(words))
+    const java = start(folder, `${folder}-keys`, appId, authUrl, audience, messagingUrl, rootKey)
     return {
       async step(...[name, args]) {
         java.write([name, ...args].map(hexOf).join(" "))
@@ -89,7 +96,7 @@ const javaDevice =
 
 /** @param program The class with `main`. */
 const javaProgram = (built: BuiltTests, program: string) =>
-  javaDevice((words) => javaArguments(built, program, ...words))
+  javaDevice((...words) => startJava(...javaArguments(built, program, ...words)))
 
 export const scenarioPlatforms: Readonly<Record<string, ScenarioPlatform>> = {
   Node: { why: undefined, build: async () => nodeDevice("node", "node", [process.execPath]) },
@@ -136,6 +143,13 @@ export const scenarioPlatforms: Readonly<Record<string, ScenarioPlatform>> = {
     why: whyNoJvm,
     build: async () => javaProgram(await buildJvm(), "dev.signet.client.ScenarioDevice"),
   },
+  "the JVM on Windows": {
+    why: isNightly ? (whyNoJvm ?? whyNoWindows) : "libsignet is not built for Windows: npm run nightly",
+    async build() {
+      const start = await buildWindowsJvm()
+      return javaDevice((folder, _, ...words) => start("dev.signet.client.ScenarioDevice", folder, "dpapi", ...words))
+    },
+  },
   "the JVM without libsignet": {
     why: whyNoPureJvm,
     build: async () => javaProgram(await buildPureJvm(), "dev.signet.client.ScenarioDevice"),
@@ -145,9 +159,9 @@ export const scenarioPlatforms: Readonly<Record<string, ScenarioPlatform>> = {
     async build() {
       const built = await buildAndroid()
       const tests = ["dev.signet.client.RunTests", "dev.signet.client.android.ScenarioOnAndroid"]
-      return javaDevice((words) => {
+      return javaDevice((...words) => {
         const flags = [...built.flags, `-Ddev.signet.client.test.scenario=${words.join("\n")}`]
-        return javaArguments({ ...built, flags }, ...tests)
+        return startJava(...javaArguments({ ...built, flags }, ...tests))
       })
     },
   },

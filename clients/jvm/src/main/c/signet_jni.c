@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/wipe.h"
 #include "signet.h"
 
 /* A Java array as bytes that this file owns. */
@@ -24,7 +25,7 @@ static copy copy_of(JNIEnv *env, jbyteArray array) {
 }
 
 static void drop(copy *bytes) {
-  explicit_bzero(bytes->data, bytes->length);
+  signet_wipe(bytes->data, bytes->length);
   free(bytes->data);
 }
 

@@ -25,7 +25,11 @@ final class Native {
   static final String FOLDER_PROPERTY = "dev.signet.client.natives";
 
   private static final boolean IS_ANDROID = "The Android Project".equals(System.getProperty("java.vendor"));
-  private static final String[] LIBRARIES = {"libsignet.so.1", "libsignet-jni.so"};
+  private static final boolean IS_WINDOWS = System.getProperty("os.name").startsWith("Windows");
+  /** The second one needs the first one. */
+  private static final String[] LIBRARIES =
+      IS_WINDOWS ? new String[] {"signet.dll", "signet-jni.dll"} : new String[] {"libsignet.so.1", "libsignet-jni.so"};
+  private static final String PREFIX = "signet-natives-";
   private static boolean isLoaded;
 
   private Native() {}
@@ -93,19 +97,22 @@ final class Native {
     isLoaded = true;
   }
 
-  /** libsignet-jni.so finds libsignet.so.1 in its own folder. */
   private static void loadFrom(Path folder) {
-    System.load(folder.resolve(LIBRARIES[1]).toString());
+    for (var name : LIBRARIES) System.load(folder.resolve(name).toString());
   }
 
   /**
-   * Extracts into a folder that only this user can enter, so that no other user replaces a file before it is loaded. A
-   * loaded library needs its file no longer.
+   * Extracts into a folder that only this user can enter, so that no other user replaces a file before it is loaded. On
+   * Linux a loaded library needs its file no longer. Windows keeps the file until the process ends.
    */
   private static void loadFromJar() throws IOException {
     var source = "/natives/" + platform() + "/";
-    var folder = Files.createTempDirectory(
-        "signet-", PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rwx------")));
+    // A temporary folder of Windows belongs to the user.
+    if (IS_WINDOWS) removeEarlier(Path.of(System.getProperty("java.io.tmpdir")));
+    var folder = IS_WINDOWS
+        ? Files.createTempDirectory(PREFIX)
+        : Files.createTempDirectory(
+            PREFIX, PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rwx------")));
     try {
       for (var name : LIBRARIES) {
         try (InputStream in = Native.class.getResourceAsStream(source + name)) {
@@ -115,14 +122,32 @@ final class Native {
       }
       loadFrom(folder);
     } finally {
-      for (var name : LIBRARIES) Files.deleteIfExists(folder.resolve(name));
-      Files.delete(folder);
+      if (!IS_WINDOWS) remove(folder);
+    }
+  }
+
+  private static void remove(Path folder) throws IOException {
+    for (var name : LIBRARIES) Files.deleteIfExists(folder.resolve(name));
+    Files.delete(folder);
+  }
+
+  /** Removes what processes left that have ended. */
+  private static void removeEarlier(Path temporary) throws IOException {
+    try (var folders = Files.newDirectoryStream(temporary, PREFIX + "*")) {
+      for (var folder : folders) {
+        try {
+          remove(folder);
+        } catch (IOException inUse) {
+          // A process has them loaded.
+        }
+      }
     }
   }
 
   /** The folder's name, such as `linux-x64`. */
   static String platform() {
-    var system = System.getProperty("os.name").toLowerCase(Locale.ROOT);
+    // The name of Windows has its version.
+    var system = IS_WINDOWS ? "windows" : System.getProperty("os.name").toLowerCase(Locale.ROOT);
     var machine = System.getProperty("os.arch");
     return system + "-" + (machine.equals("amd64") ? "x64" : machine.equals("aarch64") ? "arm64" : machine);
   }

@@ -5,6 +5,7 @@ import com.google.protobuf.Parser;
 import com.google.protobuf.UnsafeByteOperations;
 import dev.signet.client.v1.ClientEvent;
 import dev.signet.client.v1.IdentityOptions;
+import dev.signet.host.v1.DpapiBox;
 import dev.signet.host.v1.NativeOptions;
 import dev.signet.host.v1.PassphraseBox;
 import dev.signet.host.v1.ProgramBox;
@@ -178,6 +179,17 @@ public final class SignetClient implements AutoCloseable {
      */
     public Builder secretService() {
       options.setSecretService(SecretServiceBox.getDefaultInstance());
+      return this;
+    }
+
+    /**
+     * Chooses keys in a file of the data folder that Windows protects for the signed-in user (DPAPI): every program of the
+     * user can have it opened. {@link #open} fails with SECURE_STORE_UNAVAILABLE on another system.
+     *
+     * @return this
+     */
+    public Builder dpapi() {
+      options.setDpapi(DpapiBox.getDefaultInstance());
       return this;
     }
 

@@ -3,6 +3,8 @@ package dev.signet.client;
 import com.google.protobuf.ByteString;
 import dev.signet.client.v1.*;
 import java.io.BufferedReader;
+import java.io.FileDescriptor;
+import java.io.FileInputStream;
 import java.io.IOException;
 import java.io.InputStreamReader;
 import java.nio.charset.StandardCharsets;
@@ -24,19 +26,24 @@ public final class ScenarioDevice {
   private ScenarioDevice(String[] words, SecretBox box) {
     var identity = IdentityOptions.newBuilder()
         .setAppId(words[2]).setAuthBaseUrl(words[3]).addProviders("IDP_A").addAudiences(words[4]);
-    client = TestHost.builder(identity.build(), Path.of(words[0])).secretBox(box).open();
+    var builder = TestHost.builder(identity.build(), Path.of(words[0]));
+    client = (box == null ? builder.dpapi() : builder.secretBox(box)).open();
     messaging = OpenRequest.newBuilder().setBaseUrl(words[5]).setAudience(words[4])
         .addIssuerRootKeys(ByteString.copyFrom(HexFormat.of().parseHex(words[6]))).build();
   }
 
   public static void main(String[] args) throws IOException {
-    run(args, new FileBox(args[1]));
+    run(args, args[1].equals("dpapi") ? null : new FileBox(args[1]));
   }
 
-  /** @param words data folder, folder of keys, app, URL and audience, URL of messaging, and its root key */
+  /**
+   * @param words data folder, folder of keys, app, URL and audience, URL of messaging, and its root key
+   * @param box null for that of Windows
+   */
   public static void run(String[] words, SecretBox box) throws IOException {
     var device = new ScenarioDevice(words, box);
-    var lines = new BufferedReader(new InputStreamReader(System.in));
+    // System.in asks how much there is, which Wine does not answer.
+    var lines = new BufferedReader(new InputStreamReader(new FileInputStream(FileDescriptor.in)));
     for (var line = lines.readLine(); line != null; line = lines.readLine()) {
       var step = Arrays.stream(line.split(" ")).map(ScenarioDevice::text).toList();
       System.out.println(device.answer(step.get(0), step.subList(1, step.size())));
