@@ -69,6 +69,10 @@ test.runIf(isLong)("a copy of a store may lack a message that was being written"
 test.runIf(isLong)("a copy of a store from before a renewal lacks the device's key", () =>
   expectSound(991933406, { features }),
 )
+test.runIf(isLong)("a copy of a store may lack a transfer that is being requested or granted", async () => {
+  // The old device granted the transfer after the copy in the first one, the new one requested it in the second one.
+  for (const seed of [241592470, 422983180]) await expectSound(seed, { features })
+})
 test.runIf(isLong)("a device whose last resort was never uploaded uploads its next key packages", () =>
   expectSound(423433281, { features }),
 )

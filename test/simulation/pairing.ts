@@ -1,6 +1,5 @@
 // New devices: a user pairs one with an old device, which transfers the history. Both stop anywhere, and continue.
 import { parseId } from "@signet/kernel/ids"
-import { lifetimeMs } from "@signet/kernel/messaging/limits"
 import { isMessagingError } from "../../clients/core/messaging/errors.ts"
 import {
   cancelHistory,
@@ -26,7 +25,11 @@ interface Pairing {
   readonly to: SimulatedDevice
   /** What the old device had. */
   readonly seen: Seen
-  readonly grantedAtMs: number
+  /** Before the new device stored its request. */
+  readonly requestedAtMs: number
+  /** Before the old device stored its grant. */
+  readonly scannedAtMs: number
+  readonly expiresAtMs: number
 }
 
 const place = { appId: app.id, tenantId: null }
@@ -57,17 +60,21 @@ export function playPairing(cast: Cast, random: Seeded): Playing {
     const { messenger } = to
     if (messenger === undefined) return
     await attempt(cast, to, `shows a code to ${from.name}`, async () => {
+      const requestedAtMs = schedule.nowMs()
       const { transferId, qr } = await requestHistoryByQr(messenger)
       const old = from.messenger
       if (old === undefined) return
       const seen = await seenBy(cast, old)
+      const scannedAtMs = schedule.nowMs()
       // The user scans again if it failed, or twice.
       for (let i = 0; i < 2; i++) {
         await attempt(cast, from, `scans the code of ${to.name}`, () => grantHistoryByQr(old, qr))
       }
       const archives = await cast.service.deps.store.archives.ofUser(user, place)
-      const isGranted = archives.some(({ id, grant }) => id === transferId && grant !== "")
-      if (isGranted) pairings.push({ transferId, from, to, seen, grantedAtMs: schedule.nowMs() })
+      const granted = archives.find(({ id, grant }) => id === transferId && grant !== "")
+      if (granted === undefined) return
+      const { expiresAtMs } = granted
+      pairings.push({ transferId, from, to, seen, requestedAtMs, scannedAtMs, expiresAtMs })
     })
   }
 
@@ -125,12 +132,12 @@ export function playPairing(cast: Cast, random: Seeded): Playing {
     },
     async violations() {
       const found: string[] = []
-      for (const { transferId, from, to, seen, grantedAtMs } of pairings) {
+      for (const { transferId, from, to, seen, requestedAtMs, scannedAtMs, expiresAtMs } of pairings) {
         if (to.messenger === undefined || (await isOut(cast, from)) || (await isOut(cast, to))) continue
         // Its transfer is unknown to it, or continues at an earlier chunk.
-        if ([from, to].some((one) => hasForgotten(cast, one, grantedAtMs))) continue
+        if (hasForgotten(cast, to, requestedAtMs) || hasForgotten(cast, from, scannedAtMs)) continue
         if ((await leftOf(to.messenger)).includes(transferId)) found.push(`the history of ${to.name} does not end`)
-        else if (interrupted.has(to) && schedule.nowMs() - grantedAtMs > lifetimeMs.transfer) continue
+        else if (interrupted.has(to) && expiresAtMs <= schedule.nowMs()) continue
         // A season is longer than a transfer may last.
         else if (!refused.has(to)) found.push(...(await lacksOf(cast, to, seen)))
         else if (!cast.features.has("renewal")) found.push(`the history of ${to.name} is refused`)
