@@ -28,6 +28,7 @@ import { contextOf } from "../../clients/core/messaging/opened-messengers.ts"
 import { contains } from "../../clients/core/messaging/testing/cast.ts"
 import { type Deployment, startDeployment } from "../support/edge-server.ts"
 import { isLong } from "../support/effort.ts"
+import { copyOf } from "../support/messaging/copied-store.ts"
 import { suite } from "../support/messaging/device-parts.ts"
 import { secretsOf } from "../support/messaging/device-secrets.ts"
 import {
@@ -481,6 +482,45 @@ test.runIf(isLong)(
     devices.listDeviceLists = listDeviceLists
   },
 )
+
+test.runIf(isLong)(
+  "an old device whose store returns to an earlier copy ends the transfer, and others go on",
+  async () => {
+    const { ann, next, group } = await talk("returned")
+    const third = await messengers.open(await ann.person.again())
+    await syncAll(third, ann)
+    const first = await requestHistoryByQr(next.messenger)
+    await grantHistoryByQr(ann.messenger, first.qr)
+    const before = await copyOf(ann.store)
+    const { archives } = contextOf(ann.messenger).calls
+    const [archive] = (await archives.listArchives({})).archives
+    // Seals a chunk, and sends it.
+    for (let i = 0; i < 2; i++) expect(await sendNext(contextOf(ann.messenger), first.transferId, archive)).toBe(true)
+    await ann.messenger.close()
+
+    const returned = await messengers.open(ann.person, { store: before, box: ann.box })
+    const second = await requestHistoryByQr(third.messenger)
+    await grantHistoryByQr(returned.messenger, second.qr)
+    await both(returned, third)
+    expect(await textsIn(third, group)).toEqual(["one", "two", "three"])
+    await expect(runHistory(next.messenger)).rejects.toMatchObject({ reason: "HISTORY_ENDED" })
+    expect((await archives.listArchives({})).archives).toEqual([])
+  },
+)
+
+test.runIf(isLong)("a complete transfer is read although the old device returns to an earlier copy", async () => {
+  const { ann, next, group } = await talk("returned late")
+  const { transferId, qr } = await requestHistoryByQr(next.messenger)
+  await grantHistoryByQr(ann.messenger, qr)
+  const before = await copyOf(ann.store)
+  await runHistory(ann.messenger)
+  await ann.messenger.close()
+  const returned = await messengers.open(ann.person, { store: before, box: ann.box })
+  await runHistory(returned.messenger)
+  expect(await readTransfer(contextOf(returned.messenger), transferId)).toBeUndefined()
+  await runHistory(next.messenger)
+  expect(await textsIn(next, group)).toEqual(["one", "two", "three"])
+})
 
 test.runIf(isLong)("a transfer survives a grant that did not arrive, and a repeated confirmation", async () => {
   const { ann, next, direct } = await talk("repeated")

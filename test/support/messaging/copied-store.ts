@@ -2,23 +2,13 @@
 import { openMemoryStore } from "../../../clients/core/messaging/store/memory.ts"
 import type { MessagingStore, Table } from "../../../clients/core/messaging/store/store.ts"
 
-const tables: readonly Table[] = [
-  "header",
-  "device",
-  "keyPackage",
-  "usedKeyPackage",
-  "creation",
-  "peer",
-  "conversation",
-  "state",
-  "tree",
-  "staged",
-  "intent",
-  "outbox",
-  "timeline",
-  "attachment",
-  "upload",
-]
+/** All tables: a missing one is an error of types. */
+const isTable: Record<Table, true> = {
+  ...{ header: true, device: true, keyPackage: true, usedKeyPackage: true, creation: true, peer: true, history: true },
+  ...{ conversation: true, state: true, tree: true, staged: true, intent: true, outbox: true, timeline: true },
+  ...{ tail: true, resent: true, attachment: true, upload: true },
+}
+const tables = Object.keys(isTable) as Table[]
 
 /** A consistent copy of everything, including generations. */
 export async function copyOf(store: MessagingStore): Promise<MessagingStore> {

@@ -136,7 +136,13 @@ export async function sendNext(
   const { pending, position } = sending
   if (pending.length > 0) {
     const chunk = { archiveId, index: Number(record.next), data: pending }
-    await retrying(context, signal, () => archives.appendChunk(chunk))
+    try {
+      await retrying(context, signal, () => archives.appendChunk(chunk))
+    } catch (error) {
+      if (!isFailure(error, "STATE_CONFLICT")) throw error
+      await endForgotten(context, id, archive, signal)
+      return false
+    }
     const side = { case: "sending", value: sendingWith({ ...sending, pending: new Uint8Array() }) } as const
     await changeTransfer(context, stored, { side, next: record.next + 1n, previousHash: sha256(pending) })
     return true
@@ -160,6 +166,23 @@ export async function sendNext(
   })
   await changeTransfer(context, stored, { side: { case: "sending", value } })
   return true
+}
+
+/**
+ * Ends a transfer of which the service has other chunks: this device's store has returned to an earlier copy, and the key of
+ * the chunks that it has forgotten seals no second chunk at their place. The other device gets HISTORY_ENDED.
+ */
+async function endForgotten(
+  context: Context,
+  id: string,
+  { archiveId, status }: Archive,
+  signal: AbortSignal | undefined,
+): Promise<void> {
+  await dropTransfer(context, id)
+  // A complete transfer has all chunks, and the other device may be reading them.
+  if (status === Status.COMPLETE) return
+  const { archives } = context.calls
+  await retrying(context, signal, () => archives.deleteArchive({ archiveId }))
 }
 
 async function seal(context: Context, { id, record }: StoredTransfer, content: Content): Promise<Uint8Array> {
