@@ -127,6 +127,9 @@ function replacements(contract: string): Plugin {
     name: "the core's modules",
     setup({ onLoad, onResolve }) {
       onLoad({ filter: /_pb\.js$/ }, ({ path }) => {
+        if (path.endsWith("/wkt/google/protobuf/descriptor_pb.js")) {
+          return { contents: withoutOptions(readFileSync(path, "utf8")) }
+        }
         const toBytes = (_: string, base64: string) => `fileDesc(${latin1Literal(Buffer.from(base64, "base64"))}`
         return { contents: readFileSync(path, "utf8").replace(/\bfileDesc\("([\w+/=]+)"/g, toBytes) }
       })
@@ -150,6 +153,44 @@ function replacements(contract: string): Plugin {
       )
     },
   }
+}
+
+/** What only compilers read in the descriptor of descriptors, and the fields of them and of features that the run time reads. */
+const ofCompilers = /Options$|^(UninterpretedOption|FeatureSet|FeatureSetDefaults|SourceCodeInfo|GeneratedCodeInfo)$/
+const readAtRunTime = new Set([
+  ...["deprecated", "features", "idempotency_level", "jstype", "map_entry", "packed", "IdempotencyLevel", "JSType"],
+  ...["field_presence", "enum_type", "repeated_field_encoding", "utf8_validation", "message_encoding", "json_format"],
+  ...["FieldPresence", "EnumType", "RepeatedFieldEncoding", "Utf8Validation", "MessageEncoding", "JsonFormat"],
+])
+
+interface DescribedMessage {
+  readonly name: string
+  field?: { readonly name: string; options?: unknown }[]
+  nestedType?: DescribedMessage[]
+  enumType?: { readonly name: string }[]
+  extensionRange?: unknown
+}
+
+/** The descriptor of descriptors, without most options, comments and positions. */
+function withoutOptions(script: string): string {
+  const [, before = "", json = "", after = ""] = /^(.*\bboot\()(\{.*\})(\);\n.*)$/s.exec(script) ?? []
+  const file: { messageType: DescribedMessage[] } = JSON.parse(json)
+  const reduce = (message: DescribedMessage): void => {
+    delete message.extensionRange
+    for (const field of message.field ?? []) delete field.options
+    for (const nested of message.nestedType ?? []) reduce(nested)
+  }
+  for (const message of file.messageType) {
+    reduce(message)
+    if (!ofCompilers.test(message.name)) continue
+    delete message.nestedType
+    message.field = message.field?.filter(({ name }) => readAtRunTime.has(name))
+    message.enumType = message.enumType?.filter(({ name }) => readAtRunTime.has(name))
+  }
+  // An unused enum is left out if its function is called without another effect.
+  const enums = /export var (\w+);\n\(function \(\1\) \{(.*?)\n\}\)\(\1 \|\| \(\1 = \{\}\)\);/gs
+  const pure = "export const $1 = /*@__PURE__*/ (function ($1) {$2\nreturn $1; })({});"
+  return before + JSON.stringify(file) + after.replaceAll(enums, pure)
 }
 
 /** A string literal with a character for each byte. */
