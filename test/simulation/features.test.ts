@@ -76,6 +76,9 @@ test.runIf(isLong)("a copy of a store may lack a transfer that is being requeste
 test.runIf(isLong)("a device whose last resort was never uploaded uploads its next key packages", () =>
   expectSound(423433281, { features }),
 )
+test.runIf(isLong)("a direct conversation continues only once the other user has a device that can be added", () =>
+  expectSound(241592675, { features }),
+)
 
 test.runIf(isLong)("a device that registers before it has key packages is soon added by the user's other device", () =>
   expectSound(42, { features: ["hints", "tabs", "renewal"] }),

@@ -225,8 +225,8 @@ const isMember = ({ roster }: Kept["conversation"], { messenger }: Pick<Known, "
 
 /**
  * True if no device that stays can commit: all were offline for too long, or the others left while one waited to be
- * added again. Each of these devices then reports `stranded`, or has not received its welcome. A direct conversation
- * with a stranded device is never lost: that device resets it.
+ * added again. Each of these devices then reports `stranded`, or has not received its welcome. In a direct conversation
+ * a stranded device resets the group, unless the other user has no device that can be added.
  */
 async function isLost(cast: Cast, { conversation }: Kept, known: readonly Known[]): Promise<boolean> {
   const { id, kind } = conversation
@@ -234,7 +234,9 @@ async function isLost(cast: Cast, { conversation }: Kept, known: readonly Known[
   const mayBeLost = cast.features.has("renewal") || cast.features.has("rejoins") || cast.rewound.size > 0
   if (!mayBeLost || staying.length === 0) return false
   const infos = await Promise.all(staying.map(({ messenger }) => messenger.conversation(id)))
-  if (kind === "DIRECT" && infos.some((info) => info?.status === "stranded")) return false
+  for (const [i, { device }] of kind === "DIRECT" ? staying.entries() : []) {
+    if (infos[i]?.status === "stranded" && (await canAddOthers(cast.service, conversation, device.userId))) return false
+  }
   return infos.every((info) => info === undefined || info.status === "stranded" || info.status === "removed")
 }
 
@@ -336,20 +338,26 @@ function answeredId(text: string): ConversationId {
 }
 
 /** How many conversations wait for key packages, of users who truly have none. */
-async function stillAlone(
-  { deps: { store, clock } }: Cast["service"],
-  { messenger, userId: own }: SimulatedDevice,
-): Promise<number> {
+async function stillAlone(service: Cast["service"], { messenger, userId: own }: SimulatedDevice): Promise<number> {
   let count = 0
   for (const { id, waitsFor } of (await messenger?.conversations()) ?? []) {
     if (waitsFor !== "keyPackages") continue
-    const conversation = await store.conversations.find(answeredId(id))
-    const users = conversation?.userIds.filter((userId) => userId !== own) ?? []
-    const devices = conversation ? await store.devices.activeOf(users, conversation) : []
-    const left = await Promise.all(devices.map((one) => store.keyPackages.inventory(one.id, clock.nowMs())))
-    if (left.every(({ available, hasLastResort }) => available === 0 && !hasLastResort)) count++
+    const conversation = await service.deps.store.conversations.find(answeredId(id))
+    if (conversation === undefined || !(await canAddOthers(service, conversation, own))) count++
   }
   return count
+}
+
+/** True if another user of the conversation has a device with a key package. */
+async function canAddOthers(
+  { deps: { store, clock } }: Cast["service"],
+  conversation: Kept["conversation"],
+  own: string,
+): Promise<boolean> {
+  const users = conversation.userIds.filter((userId) => userId !== own)
+  const devices = await store.devices.activeOf(users, conversation)
+  const left = await Promise.all(devices.map((one) => store.keyPackages.inventory(one.id, clock.nowMs())))
+  return left.some(({ available, hasLastResort }) => available > 0 || hasLastResort)
 }
 
 /**
