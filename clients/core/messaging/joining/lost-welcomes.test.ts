@@ -1,5 +1,6 @@
 import { create, type MessageInitShape } from "@bufbuild/protobuf"
 import { KeyPackageRecordSchema, ConversationRecord_Status as Status } from "@signet/proto/client/v1/records"
+import { SubscribeResponse_WelcomeAvailableSchema as WelcomeAvailableSchema } from "@signet/proto/messaging/v1/conversation_service"
 import {
   Conversation_Status,
   ConversationSchema,
@@ -7,10 +8,12 @@ import {
   WelcomeSchema,
 } from "@signet/proto/messaging/v1/records"
 import { expect, test } from "vitest"
+import * as world from "../../../../proto/canonical/testing/world.ts"
 import type { Context } from "../context.ts"
 import { hex } from "../crypto/bytes.ts"
 import { idOf } from "../ids.ts"
 import { deviceSpace } from "../store/store.ts"
+import { follow } from "../sync/stream.ts"
 import { type Scripted, scripted } from "../testing/scripted.ts"
 import { askForLostWelcomes } from "./lost-welcomes.ts"
 
@@ -22,8 +25,9 @@ const lost = new Uint8Array(32).fill(2)
 async function member(
   welcomes: readonly Uint8Array[],
   before: (of: Scripted) => Promise<unknown> = async () => undefined,
+  memberId = idOf("dev", world.phone),
 ) {
-  const one = await scripted()
+  const one = await scripted({ service: { listMessages: () => ({ headSeq: 4n }) } })
   await before(one)
   const { conversation } = one
   const { id, owner, device, rows, store } = conversation
@@ -38,7 +42,16 @@ async function member(
   const stop = new Error("the inventory is not read in this test")
   const calls = {
     welcomes: { listWelcomes: async () => ({ welcomes: listed, nextPageToken: "" }) },
-    conversations: { requestRejoin: async () => void called.push("requestRejoin") },
+    conversations: {
+      requestRejoin: async () => void called.push("requestRejoin"),
+      async getConversation() {
+        called.push("getConversation")
+        const members = [{ deviceId: memberId }]
+        return {
+          conversation: create(ConversationSchema, { id, epoch: 1n, status: Conversation_Status.ACTIVE, members }),
+        }
+      },
+    },
     keyPackages: {
       retireKeyPackages: async () => void called.push("retireKeyPackages"),
       getInventory: async () => Promise.reject(stop),
@@ -56,7 +69,16 @@ async function member(
     })
     return called.splice(0)
   }
-  return { ask, userId: owner.userId, deviceId: device.id ?? "" }
+  const hear = async () => {
+    await follow(context, {
+      case: "welcomeAvailable",
+      value: create(WelcomeAvailableSchema, { conversationId: id }),
+    }).catch((error) => {
+      if (error !== stop) throw error
+    })
+    return called.splice(0)
+  }
+  return { ask, hear, userId: owner.userId, deviceId: device.id ?? "" }
 }
 
 test("a member without a group and without a welcome requests a rejoin, and keeps its key packages", async () => {
@@ -70,6 +92,17 @@ test("a member with a welcome that it can open requests nothing, also when it li
 
 test("a welcome for a key package that this device has not replaces the key packages first", async () => {
   expect(await (await member([lost])).ask()).toEqual(["retireKeyPackages"])
+})
+
+test("a hint of a welcome for a key package that this device has not replaces the key packages at once", async () => {
+  expect(await (await member([lost])).hear()).toEqual(["getConversation", "retireKeyPackages"])
+  expect(await (await member([])).hear()).toEqual(["getConversation", "requestRejoin"])
+})
+
+test("a hint of a welcome requests nothing for a device that is active, or that the service does not count", async () => {
+  const active = await member([lost], ({ write }) => write())
+  expect(await active.hear()).toEqual([])
+  expect(await (await member([lost], undefined, idOf("dev", world.id(0x68)))).hear()).toEqual(["getConversation"])
 })
 
 test.each<[string, Shown]>([

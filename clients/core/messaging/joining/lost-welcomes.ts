@@ -2,6 +2,7 @@ import { ConversationRecord_Status as Status } from "@signet/proto/client/v1/rec
 import { type Conversation, Conversation_Status, DirectiveKind } from "@signet/proto/messaging/v1/records"
 import type { Context } from "../context.ts"
 import { answeredId } from "../ids.ts"
+import { showMembers } from "../receiving/log.ts"
 import { trying } from "../sync/background.ts"
 import { findKeyPackage, replaceKeyPackages } from "./key-packages.ts"
 import { listWelcomes } from "./welcomes.ts"
@@ -32,6 +33,17 @@ export async function askForLostWelcomes(context: Context, shown: Iterable<Conve
   }
 }
 
+/**
+ * The same for the conversation of a welcome's hint: a store that was restored from a copy may lack the key package of the
+ * welcome. The next sync may be minutes away.
+ */
+export async function askForLostWelcome(context: Context, conversationId: string): Promise<void> {
+  if (!(await hasNoGroup(context, conversationId))) return
+  const shown = await showMembers({ calls: context.calls, id: conversationId })
+  const isMember = shown?.members.some(({ deviceId }) => deviceId === context.device.id)
+  if (shown !== undefined && isMember) await askForLostWelcomes(context, [shown])
+}
+
 async function isWithout(context: Context, { id, epoch, status, directives }: Conversation): Promise<boolean> {
   const { device, owner } = context
   if (epoch === 0n || status !== Conversation_Status.ACTIVE) return false
@@ -40,7 +52,10 @@ async function isWithout(context: Context, { id, epoch, status, directives }: Co
     ({ userId, deviceId, kind }) =>
       userId === owner.userId && (deviceId === device.id || (deviceId === "" && kind !== DirectiveKind.REJOIN)),
   )
-  if (isMoving) return false
+  return !isMoving && hasNoGroup(context, id)
+}
+
+async function hasNoGroup(context: Context, id: string): Promise<boolean> {
   if (!(await context.has(id))) return true
   const conversation = context.conversation(id)
   const record = await conversation.record()

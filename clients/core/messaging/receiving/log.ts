@@ -161,7 +161,10 @@ const isHelpDue = ({ device, owner }: Context, { directives, status }: ServiceCo
   )
 
 /** Undefined for a conversation that the service does not know, or whose members include no device of the user. */
-async function showMembers({ calls, id: conversationId }: Conversation): Promise<ServiceConversation | undefined> {
+export async function showMembers({
+  calls,
+  id: conversationId,
+}: Pick<Conversation, "calls" | "id">): Promise<ServiceConversation | undefined> {
   try {
     return (await calls.conversations.getConversation({ conversationId })).conversation
   } catch (error) {

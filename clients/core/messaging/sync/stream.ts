@@ -7,6 +7,7 @@ import { isMessagingError } from "../errors.ts"
 import { answeredId } from "../ids.ts"
 import { keepAdvancing } from "../joining/first-contact.ts"
 import { refillKeyPackages } from "../joining/key-packages.ts"
+import { askForLostWelcome } from "../joining/lost-welcomes.ts"
 import { askAfterMs, askForUnjoined } from "../joining/unjoined.ts"
 import { joinAll } from "../joining/welcomes.ts"
 import { applyEnvelopes } from "../receiving/apply.ts"
@@ -97,6 +98,7 @@ export async function follow(context: Context, event: Hint): Promise<void> {
     case "welcomeAvailable": {
       const conversationId = answeredId("cnv", event.value.conversationId)
       await joinAll(context)
+      await askForLostWelcome(context, conversationId)
       if (!(await context.has(conversationId))) return
       const conversation = context.conversation(conversationId)
       await catchUp(conversation)
