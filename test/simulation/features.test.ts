@@ -79,6 +79,9 @@ test.runIf(isLong)("a device whose last resort was never uploaded uploads its ne
 test.runIf(isLong)("a direct conversation continues only once the other user has a device that can be added", () =>
   expectSound(241592675, { features }),
 )
+test.runIf(isLong)("a listener whose issuer keys expired in its sleep fetches new ones before its stream ends", () =>
+  expectSound(241592640, { features }),
+)
 test.runIf(isLong)("a device that was added by a key package that its restored store lacks is soon added again", () =>
   expectSound(422983400, { features }),
 )

@@ -1,6 +1,7 @@
 import { CanonicalError } from "@signet/canonical/errors"
 import { ReportForkRequest_Fault as Fault } from "@signet/proto/messaging/v1/conversation_service"
 import { expect, test } from "vitest"
+import { MessagingError } from "../errors.ts"
 import { MlsError } from "../mls.ts"
 import { Forked, faultOf, isVerdict, mayBeOwnClock, mayBeStaleKeys, type Verdict, verdictReason } from "./verdict.ts"
 
@@ -29,4 +30,16 @@ test("newer issuer keys may resolve an unknown key, and a corrected clock a time
   expect(stale(signed("PROOF_EXPIRED"))).toEqual([false, false])
   expect(stale(signed("RECEIPT_FROM_FUTURE"))).toEqual([false, true])
   expect(stale(new Forked("THIRD_USER"))).toEqual([false, false])
+})
+
+test("newer issuer keys may replace a set that has expired, also where they verify an answer for an own commit", () => {
+  const refused = (cause: unknown) => mayBeStaleKeys(new MessagingError("ANSWER_REFUSED", "refused", { cause }))
+  const expired = new MessagingError("ISSUER_KEYS_REFUSED", "expired")
+  expect([mayBeStaleKeys(expired), refused(expired), refused(signed("PROOF_UNKNOWN_ISSUER_KEY"))]).toEqual([
+    ...[true, true, true],
+  ])
+  const others = [new Error("ISSUER_KEYS_REFUSED"), new MessagingError("QUEUED", "later", { cause: expired })]
+  expect([...others.map(mayBeStaleKeys), refused(undefined), refused(signed("PROOF_EXPIRED"))]).toEqual([
+    ...[false, false, false, false],
+  ])
 })

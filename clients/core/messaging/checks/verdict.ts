@@ -1,5 +1,6 @@
 import { CanonicalError } from "@signet/canonical/errors"
 import { ReportForkRequest_Fault as Fault } from "@signet/proto/messaging/v1/conversation_service"
+import { isMessagingError } from "../errors.ts"
 import { MlsError } from "../mls.ts"
 
 /** Why a commit with valid signatures and valid MLS is rejected. */
@@ -40,9 +41,15 @@ export const isVerdict = (error: unknown): error is Verdict =>
 export const verdictReason = (verdict: Verdict): string =>
   verdict instanceof CanonicalError ? verdict.code : verdict.reason
 
-/** True if a refresh of the issuer keys may change the verdict. */
-export const mayBeStaleKeys = (verdict: Verdict): boolean =>
-  /_(UNKNOWN_ISSUER_KEY|ISSUER_KEY_NOT_VALID)$/.test(verdictReason(verdict))
+/**
+ * True if a refresh of the issuer keys may change the result: the set lacks a key, or it has expired while the program
+ * ran. The check of an own commit names its verdict as the cause.
+ */
+export function mayBeStaleKeys(error: unknown): boolean {
+  const reason = isMessagingError(error, "ANSWER_REFUSED") ? error.cause : error
+  if (!isVerdict(reason)) return isMessagingError(reason, "ISSUER_KEYS_REFUSED")
+  return /_(UNKNOWN_ISSUER_KEY|ISSUER_KEY_NOT_VALID)$/.test(verdictReason(reason))
+}
 
 /** True if this device's clock, and not the commit, may be wrong. */
 export const mayBeOwnClock = (verdict: Verdict): boolean => verdictReason(verdict) === "RECEIPT_FROM_FUTURE"

@@ -2,10 +2,9 @@ import { ConversationRecord_Status as Status } from "@signet/proto/client/v1/rec
 import { type Device, Device_Status } from "@signet/proto/messaging/v1/records"
 import { credentialIn, realmOf, verifyMember } from "../checks/credential.ts"
 import { rosterOf } from "../checks/roster.ts"
-import { isVerdict, mayBeStaleKeys } from "../checks/verdict.ts"
+import { withFreshKeys } from "../checks/with-fresh-keys.ts"
 import type { Context } from "../context.ts"
 import { pause } from "../conversation/backoff.ts"
-import type { Trust } from "../deps.ts"
 import { MessagingError } from "../errors.ts"
 import { idOf } from "../ids.ts"
 import { rethrowAs } from "../rethrow.ts"
@@ -93,14 +92,4 @@ async function ensureTheirs(context: Context, userId: string, { id, credential }
   const found = await rethrowAs("ANSWER_REFUSED", () => withFreshKeys(context, body))
   const isTheirs = idOf("prn", found.userId) === userId && idOf("dev", found.deviceId) === id
   if (!isTheirs) throw new MessagingError("ANSWER_REFUSED", "the service answered with a device of another user")
-}
-
-async function withFreshKeys<T>({ issuer }: Pick<Trust, "issuer">, work: () => T): Promise<T> {
-  try {
-    return work()
-  } catch (error) {
-    if (!isVerdict(error) || !mayBeStaleKeys(error)) throw error
-    await issuer.refresh()
-    return work()
-  }
 }

@@ -10,10 +10,11 @@ import { ConversationKind, type Envelope, Envelope_Kind, type Welcome } from "@s
 import { isFailure } from "../../errors.ts"
 import { personOf } from "../checks/credential.ts"
 import { checkGroupInfo } from "../checks/group-info.ts"
-import { Forked, faultOf, isVerdict, mayBeStaleKeys, type Verdict, verdictReason } from "../checks/verdict.ts"
+import { Forked, faultOf, isVerdict, type Verdict, verdictReason } from "../checks/verdict.ts"
 import { verificationContextOf } from "../checks/verification-context.ts"
 import { checkWelcome, isOfFirstCommit, isOfReset } from "../checks/welcome.ts"
 import { lastSeqBefore } from "../checks/welcome-order.ts"
+import { withFreshKeys } from "../checks/with-fresh-keys.ts"
 import type { Context, Conversation } from "../context.ts"
 import { decideJoin, type Join, stepFor } from "../conversation/welcome.ts"
 import { hex } from "../crypto/bytes.ts"
@@ -72,23 +73,13 @@ async function joinOnce(context: Context, welcome: Welcome): Promise<void> {
     }
   }
   try {
-    await joinVerified(context, welcome)
+    await withFreshKeys(context, () => join(context, welcome))
   } catch (error) {
     if (!isVerdict(error)) throw error
     await report(context, welcome, error)
     throw new MessagingError("WELCOME_REFUSED", verdictReason(error), { cause: error })
   }
   await consume(context.conversation(conversationId))
-}
-
-async function joinVerified(context: Context, welcome: Welcome): Promise<void> {
-  try {
-    await join(context, welcome)
-  } catch (error) {
-    if (!isVerdict(error) || !mayBeStaleKeys(error)) throw error
-    await context.issuer.refresh()
-    await join(context, welcome)
-  }
 }
 
 /** Reports a commit that added this device but does not match its receipt or proof. A repeated report counts once. */

@@ -3,21 +3,13 @@
 import { hash } from "@signet/canonical/hash"
 import { KeyPurpose } from "@signet/proto/credential/v1/issuer_key_set"
 import { expect, test } from "vitest"
-import { issueIssuerKeySet } from "../../../../proto/canonical/issuer-keys.ts"
 import * as world from "../../../../proto/canonical/testing/world.ts"
+import { expiredKeySet, nextKeySet } from "../testing/key-sets.ts"
 import { type Scripted, scripted } from "../testing/scripted.ts"
 import { applyEnvelopes } from "./apply.ts"
 
 const newKey = world.signerOf(0x31)
-const { keys, setVersion } = world.keySetFields
-const rotated = await issueIssuerKeySet(
-  {
-    ...world.keySetFields,
-    setVersion: setVersion + 1n,
-    keys: [...keys, ...keys.slice(0, 1).map((one) => ({ ...one, key: newKey.publicKey, purpose: KeyPurpose.RECEIPT }))],
-  },
-  world.root,
-)
+const rotated = await nextKeySet(newKey.publicKey, KeyPurpose.RECEIPT)
 
 /** Two commits of Bob. The service rotates its key between them. */
 async function commitsAround({ bobsCommit }: Scripted) {
@@ -35,6 +27,21 @@ test("a commit under a new receipt key in the middle of a batch is applied with 
   expect([applied.processedSeq, opened.fetched()]).toEqual([6n, 1])
   const { record, local } = await opened.otherTab.stored()
   expect([record?.quarantine, local?.group.epoch]).toEqual([undefined, opened.local.group.epoch + 2n])
+})
+
+test("a commit is applied with a fresh key set after the stored one has expired while the program ran", async () => {
+  const opened = await scripted({ keySets: [expiredKeySet, await nextKeySet()] })
+  await opened.write()
+  const applied = await applyEnvelopes(opened.conversation, [await opened.bobsCommit({ seq: 5n })], "log", true)
+  expect([applied.processedSeq, opened.fetched()]).toEqual([5n, 1])
+})
+
+test("a commit is not applied while the service, too, has an expired key set", async () => {
+  const opened = await scripted({ keySets: [expiredKeySet] })
+  await opened.write()
+  const applying = applyEnvelopes(opened.conversation, [await opened.bobsCommit({ seq: 5n })], "log", true)
+  await expect(applying).rejects.toMatchObject({ reason: "ISSUER_KEYS_REFUSED" })
+  expect([(await opened.conversation.stored()).record?.quarantine, opened.fetched()]).toEqual([undefined, 1])
 })
 
 test("a batch under known keys fetches no key set", async () => {

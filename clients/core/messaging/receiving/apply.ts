@@ -5,6 +5,7 @@ import type { Conversation, ReadConversation } from "../context.ts"
 import { decideEnvelope } from "../conversation/envelope.ts"
 import type { Arrival, DraftPart, End, EnvelopeEvent, Source } from "../conversation/event.ts"
 import { isStagedCommit } from "../conversation/order.ts"
+import { isMessagingError } from "../errors.ts"
 import type { TimelineEntry } from "../events.ts"
 import { treeOf } from "../mls.ts"
 import { type OutboxItem, outboxIn } from "../sending/outbox-rows.ts"
@@ -107,6 +108,7 @@ export async function applyNext(
         else if (effect.do === "verifyCommit") event = await verifyArrived(conversation, state, arrival)
         else await performPart(effect)
       } catch (error) {
+        if (!arrival.hasFreshKeys && isMessagingError(error, "ISSUER_KEYS_REFUSED")) return "needsIssuerKeys"
         if (!isVerdict(error)) throw error
         const verdict = (await isOwnRepeated(conversation, draft, arrival)) ? ownRepeated(error) : error
         event = { on: "rejected", arrival, verdict }

@@ -3,6 +3,7 @@ import { hash } from "@signet/canonical/hash"
 import { type StagedCommit, ConversationRecord_Status as Status } from "@signet/proto/client/v1/records"
 import { Envelope_Kind } from "@signet/proto/messaging/v1/records"
 import { isFailure } from "../../errors.ts"
+import { withFreshKeys } from "../checks/with-fresh-keys.ts"
 import type { Context, Conversation } from "../context.ts"
 import { groupToCarryOut, groupToCommit } from "../conversation/status.ts"
 import { treeOf } from "../mls.ts"
@@ -46,7 +47,7 @@ export async function commit(
     }
     const plan = await planning(local, claims)
     if (plan === "nothing") return "nothing"
-    return stage(conversation, local, intentId, plan).catch((error: unknown) => {
+    return withFreshKeys(conversation, () => stage(conversation, local, intentId, plan)).catch((error: unknown) => {
       if (claims > 0 || !isStaleClaim(error)) throw error
       claims++
       return "again"

@@ -18,6 +18,7 @@ import {
 import { failureOf, isFailure } from "../../errors.ts"
 import type { Authorized } from "../checks/authorization.ts"
 import { usersIn } from "../checks/roster.ts"
+import { withFreshKeys } from "../checks/with-fresh-keys.ts"
 import type { Context, Conversation } from "../context.ts"
 import { isUnreachable } from "../conversation/backoff.ts"
 import { writeDeviceRows } from "../device/device-rows.ts"
@@ -71,7 +72,7 @@ async function carryOutCreation(context: Context, intent: Intent): Promise<strin
       await waitForKeyPackages(context, made, intent, peerUserId)
       return id
     }
-    await context.conversation(id).change(async (stored) => {
+    const stage = async (stored: StoredConversation) => {
       const { record } = stored
       if (record !== undefined) await checkHeld(context, stored, intent.id, peerUserId)
       const isUnbegun = record === undefined || isWaitingForKeyPackages(record) || isOver(record)
@@ -91,7 +92,8 @@ async function carryOutCreation(context: Context, intent: Intent): Promise<strin
       // Only this device may make the first commit of its new group: another committer would choose the members.
       if (peerUserId === "") throw refused("another device has created the group")
       return { next: { ...stored, record: recordOf(made, Status.WAITING) }, ops: [begun], result: undefined }
-    })
+    }
+    await withFreshKeys(context, () => context.conversation(id).change(stage))
     await finishCreation(context.conversation(id), intent.id)
     return id
   } catch (error) {

@@ -8,6 +8,7 @@ import * as world from "../../../../proto/canonical/testing/world.ts"
 import type { FailureReason } from "../../errors.ts"
 import { idOf } from "../ids.ts"
 import { applyEnvelopes } from "../receiving/apply.ts"
+import { expiredKeySet, nextKeySet } from "../testing/key-sets.ts"
 import { refusedAs, type Scripted, scripted } from "../testing/scripted.ts"
 import { signedEngine, signedIdentity, signedLifetime } from "../testing/signed-group.ts"
 import { isWanted, resetIfAllowed } from "./reset.ts"
@@ -30,6 +31,7 @@ interface Answer {
   /** This device has applied a commit of Bob. */
   readonly isAhead?: boolean
   readonly meanwhile?: (opened: Scripted) => Promise<unknown>
+  readonly keySets?: readonly Uint8Array[]
 }
 
 /** A device that waits for a group, and whose reset the service authorizes and then gives to another device. */
@@ -37,6 +39,7 @@ async function waiting({ mlsGroupId = newGroupId, baseEpoch = 2n, lifetime = sig
   let sent = 0
   const { keyPackage, reference } = await signedEngine.newKeyPackage(bobsIdentity, lifetime)
   const opened: Scripted = await scripted({
+    ...(more.keySets && { keySets: more.keySets }),
     service: {
       async authorizeMembership() {
         if (more.reason !== undefined) throw refusedAs(more.reason)
@@ -77,6 +80,12 @@ test("a device begins a new group, and waits again if another device's reset was
   const { reset, sent, status } = await waiting()
   await reset()
   expect([sent(), await status()]).toEqual([1, Status.WAITING])
+})
+
+test("a device begins a new group with a fresh key set if the stored one has expired while the program ran", async () => {
+  const { reset, sent } = await waiting({ keySets: [expiredKeySet, await nextKeySet()] })
+  await reset()
+  expect(sent()).toBe(1)
 })
 
 test.each<[string, Answer, Status?]>([

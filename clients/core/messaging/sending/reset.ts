@@ -8,6 +8,7 @@ import { ConversationRecordSchema, ConversationRecord_Status as Status } from "@
 import { MembershipProofBodyV1Schema } from "@signet/proto/credential/v1/policy_proof"
 import type { Authorization } from "@signet/proto/messaging/v1/records"
 import { isFailure } from "../../errors.ts"
+import { withFreshKeys } from "../checks/with-fresh-keys.ts"
 import type { Conversation } from "../context.ts"
 import { showAccepted } from "../conversation/accepted.ts"
 import { isAway } from "../conversation/status.ts"
@@ -56,7 +57,7 @@ export async function resetIfAllowed(conversation: Conversation): Promise<void> 
   if (authorization === undefined) return
   const found = await findAccepted(conversation)
   const intent = newIntent(conversation, { case: "reset", value: {} })
-  const isBegun = await conversation.change(async (stored) => {
+  const stage = async (stored: StoredConversation) => {
     if (!mayReset(stored)) return { result: false }
     const accepted = await stillWaiting(conversation, stored, found)
     const shown = showAccepted(accepted, { afterSeq: readSeqOf(stored), beforeSeq: undefined })
@@ -69,8 +70,8 @@ export async function resetIfAllowed(conversation: Conversation): Promise<void> 
     // The messages of the replaced group are never read again.
     draft.wipe.push(() => stored.local && wipeState(stored.local.group))
     return changeOf(conversation, draft, true)
-  })
-  if (!isBegun) return
+  }
+  if (!(await withFreshKeys(conversation, () => conversation.change(stage)))) return
   try {
     await carryOutIntents(conversation, intent.id)
   } catch (error) {

@@ -13,7 +13,7 @@ import { parseSigned } from "@signet/canonical/signed"
 import { type DeviceListBodyV1, DeviceListBodyV1Schema, DeviceStatus } from "@signet/proto/credential/v1/device_list"
 import type { Device } from "@signet/proto/messaging/v1/records"
 import { credentialBody } from "../checks/credential.ts"
-import { mayBeStaleKeys } from "../checks/verdict.ts"
+import { withFreshKeys } from "../checks/with-fresh-keys.ts"
 import type { Context } from "../context.ts"
 import { hex } from "../crypto/bytes.ts"
 import { type Ambient, nowSeconds, type Trust } from "../deps.ts"
@@ -119,7 +119,7 @@ export async function verifiedList(context: Needs, userId: string, signed: Uint8
   const { issuer, owner, verify } = context
   const { issuedAt } = bodyOf(signed)
   if (issuedAt > BigInt(nowSeconds(context)) + maxListAheadSeconds) throw new CanonicalError("LIST_FROM_FUTURE")
-  const verifiedNow = () =>
+  return withFreshKeys(context, () =>
     verifyDeviceList(signed, {
       issuerKeys: issuer.keys(),
       tenantId: owner.tenant,
@@ -128,14 +128,8 @@ export async function verifiedList(context: Needs, userId: string, signed: Uint8
       // A list stays valid after the expiry of the issuer key that signed it.
       atSeconds: issuedAt,
       verify,
-    })
-  try {
-    return verifiedNow()
-  } catch (error) {
-    if (!(error instanceof CanonicalError) || !mayBeStaleKeys(error)) throw error
-    await issuer.refresh()
-    return verifiedNow()
-  }
+    }),
+  )
 }
 
 /** Checks that a list omits no device of its predecessor and reactivates no revoked one. @throws CanonicalError DEVICE_LIST_FORK */
