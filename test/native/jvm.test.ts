@@ -186,7 +186,7 @@ describe.skipIf(whyNoJvm !== undefined)(whyNoJvm ?? "the client for the JVM", ()
     const settled = await reopen(effort(0, 3, 3))
     expect((await reopen(effort(1, 8, 100))) - settled).toBeLessThan(8 * 1024)
     member.kill()
-  }, 600_000)
+  }, effort(600_000, 600_000, 3_600_000))
 
   test.runIf(isLong)(
     "leaves no plaintext, passphrase or token in its heap",
