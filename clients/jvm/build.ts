@@ -25,7 +25,7 @@ export function jniHeaders(): string | undefined {
 
 interface Names {
   readonly library: string
-  /** What the compiler links with. */
+  /** The file that the linker gets. */
   readonly linked: string
   readonly jni: string
   /** The folder with jni_md.h. */

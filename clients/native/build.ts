@@ -155,7 +155,7 @@ function replacements(contract: string): Plugin {
   }
 }
 
-/** What only compilers read in the descriptor of descriptors, and the fields of them and of features that the run time reads. */
+/** Messages of the descriptor of descriptors that only compilers read, and their fields and enums that the run time reads. */
 const ofCompilers = /Options$|^(UninterpretedOption|FeatureSet|FeatureSetDefaults|SourceCodeInfo|GeneratedCodeInfo)$/
 const readAtRunTime = new Set([
   ...["deprecated", "features", "idempotency_level", "jstype", "map_entry", "packed", "IdempotencyLevel", "JSType"],

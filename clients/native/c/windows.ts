@@ -1,5 +1,5 @@
-// Builds the libraries that libsignet for Windows is linked with and that Debian has for no Windows: sources from crates.io,
-// whose packages carry them unchanged, by mingw's compiler. MSYS2 has all three as packages.
+// Builds the libraries that libsignet for Windows is linked with and that Debian has for no Windows: sources in packages of Rust,
+// which carry them unchanged, by mingw's compiler. MSYS2 has all three as packages.
 import { execFileSync } from "node:child_process"
 import { createHash } from "node:crypto"
 import {

@@ -1,4 +1,4 @@
-// What the hosts of libsignet do on every system: primitives, secret box, data folder, files and HTTP.
+// The hosts of libsignet, as they are on every system: primitives, secret box, data folder, files and HTTP.
 import { execFileSync } from "node:child_process"
 import { X509Certificate } from "node:crypto"
 import { statSync, writeFileSync } from "node:fs"

@@ -1,4 +1,4 @@
-// What the C interface of libsignet does on every system: uses, misuses, and what a faulty program or core leads to.
+// The C interface of libsignet, as it is on every system: uses, misuses, and what a faulty program or core leads to.
 import { execFileSync } from "node:child_process"
 import { join } from "node:path"
 import { create, toBinary } from "@bufbuild/protobuf"

@@ -12,7 +12,7 @@ char *process_read_line(void);
 void process_wipe_line(void);
 /* Counts occurrences of the bytes, which arrive inverted, in all of this process's memory that can be written. */
 size_t process_count(const uint8_t *inverted, size_t length);
-/* What the process has in memory. */
+/* The resident memory of the process. */
 long process_kilobytes(void);
 
 /* Runs the function in a thread whose stack has this size, and waits for its end. */
