@@ -255,7 +255,7 @@ describe.skipIf(whyNoJsi !== undefined)(whyNoJsi ?? "the native module of React 
       expect(after - before).toBeLessThan(growth)
       expect(await ida.end()).toBe(0)
     },
-    600_000,
+    effort(600_000, 600_000, 3_600_000),
   )
 
   test.runIf(isLong).each(isNightly ? ["thread", "address,undefined"] : ["address,undefined"])(
