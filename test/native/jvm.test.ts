@@ -165,28 +165,32 @@ describe.skipIf(whyNoJvm !== undefined)(whyNoJvm ?? "the client for the JVM", ()
     300_000,
   )
 
-  test("makes calls, and opens and closes, without growth", async () => {
-    const member = await open("calls")
-    await member.succeed("calls", effort("2000", "20000", "20000"))
-    const before = Number(await member.succeed("rss"))
-    const nanoseconds = await member.succeed("calls", effort("1000", "20000", "1000000"))
-    const after = Number(await member.succeed("rss"))
-    console.log(
-      `a call over JNI: ${(Number(nanoseconds) / 1000).toFixed(0)} µs; resident ${before} KB, then ${after} KB`,
-    )
-    expect(after - before).toBeLessThan(2 * 1024)
-    const reopen = async (times: number) => {
-      for (let i = 0; i < times; i++) {
-        await member.succeed("close")
-        await open("calls", { within: member })
+  test(
+    "makes calls, and opens and closes, without growth",
+    async () => {
+      const member = await open("calls")
+      await member.succeed("calls", effort("2000", "20000", "20000"))
+      const before = Number(await member.succeed("rss"))
+      const nanoseconds = await member.succeed("calls", effort("1000", "20000", "1000000"))
+      const after = Number(await member.succeed("rss"))
+      console.log(
+        `a call over JNI: ${(Number(nanoseconds) / 1000).toFixed(0)} µs; resident ${before} KB, then ${after} KB`,
+      )
+      expect(after - before).toBeLessThan(2 * 1024)
+      const reopen = async (times: number) => {
+        for (let i = 0; i < times; i++) {
+          await member.succeed("close")
+          await open("calls", { within: member })
+        }
+        return Number(await member.succeed("rss"))
       }
-      return Number(await member.succeed("rss"))
-    }
-    // The first threads get arenas of the C library, which later threads use. A client has several megabytes.
-    const settled = await reopen(effort(0, 3, 3))
-    expect((await reopen(effort(1, 8, 100))) - settled).toBeLessThan(8 * 1024)
-    member.kill()
-  }, effort(600_000, 600_000, 3_600_000))
+      // The first threads get arenas of the C library, which later threads use. A client has several megabytes.
+      const settled = await reopen(effort(0, 3, 3))
+      expect((await reopen(effort(1, 8, 100))) - settled).toBeLessThan(8 * 1024)
+      member.kill()
+    },
+    effort(600_000, 600_000, 3_600_000),
+  )
 
   test.runIf(isLong)(
     "leaves no plaintext, passphrase or token in its heap",
