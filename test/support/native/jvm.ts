@@ -182,11 +182,14 @@ export function startMember(built: BuiltTests, ...program: string[]): JvmMember 
   const java = startJava(...javaArguments(built, ...(program.length > 0 ? program : ["dev.signet.client.Member"])))
   const ask: JvmMember["ask"] = async (...words) => {
     java.write(words.map(inverted).join(" "))
-    let line = (await java.next()).trimEnd()
-    // libcurl ignores the signal while it closes connections, and -Xcheck:jni then lists all handlers.
-    if (line === "Warning: SIGPIPE handler modified!")
-      while (!/^(ok|failed)/.test(line)) line = (await java.next()).trimEnd()
-    return line
+    const line = (await java.next()).trimEnd()
+    // libcurl ignores the signal while it closes connections, and -Xcheck:jni then lists all handlers: from a thread of its
+    // own, so that an answer may stand behind a part of a line.
+    if (!line.startsWith("Warning: SIGPIPE handler modified!")) return line
+    for (let more = line; ; more = (await java.next()).trimEnd()) {
+      const [answer] = /\b(ok|failed)\b.*$/.exec(more) ?? []
+      if (answer !== undefined) return answer
+    }
   }
   return {
     ...java,
