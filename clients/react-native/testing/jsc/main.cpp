@@ -7,6 +7,7 @@
 // every key that the core uses.
 #include <jsc/JSCRuntime.h>
 #include <jsi/instrumentation.h>
+#include <malloc.h>
 #include <unistd.h>
 
 #include <csignal>
@@ -102,6 +103,11 @@ void add_globals(jsi::Runtime &runtime, const std::shared_ptr<Loop> &loop) {
     long pages = 0, resident = 0;
     std::ifstream("/proc/self/statm") >> pages >> resident;
     return jsi::Value(static_cast<double>(resident * (sysconf(_SC_PAGESIZE) / 1024)));
+  });
+  // What malloc() has given, and was not given back. JavaScriptCore has an allocator of its own.
+  add("allocatedBytes", 0, [](jsi::Runtime &, const jsi::Value &, const jsi::Value *, size_t) {
+    const auto memory = mallinfo2();
+    return jsi::Value(static_cast<double>(memory.uordblks + memory.hblkhd));
   });
   add("collectGarbage", 0, [](jsi::Runtime &rt, const jsi::Value &, const jsi::Value *, size_t) {
     rt.instrumentation().collectGarbage("test");
