@@ -10,6 +10,7 @@ import type { Linked } from "./audit/verify-chains.ts"
 import type { Authorities } from "./authz/ports.ts"
 import type { AuthorityVersions } from "./authz/versions.ts"
 import type { AccountTx } from "./identity/account-ports.ts"
+import type { TokenUse } from "./identity/provider-ports.ts"
 import type {
   AppId,
   AuditEventId,
@@ -71,6 +72,7 @@ export interface Store {
   readonly limitRefusals: Pick<LimitRefusals, "note">
   readonly clients: ClientCalls
   readonly refreshes: RefreshCalls
+  readonly signIns: SignInCalls
   /** Runs outside transactions. */
   readonly apps: AppCalls
   /** True if the database answers and its migrations match this program. */
@@ -180,17 +182,51 @@ export interface SignIns {
   insertSession(session: Session, token: RefreshToken, used: { readonly email: string | null } | null): void
 }
 
-export interface LockedSignIn {
+/** The records of a sign-in. */
+export interface SignInRecords {
   readonly place: PlaceFacts
   readonly client: ProviderClient["status"] | undefined
-  readonly identityId: IdentityId | undefined
   readonly identity: Identity | undefined
   readonly principal: Principal | undefined
   readonly account: ProviderAccount | undefined
 }
 
+export interface LockedSignIn extends SignInRecords {
+  readonly identityId: IdentityId | undefined
+}
+
 /** Memberships of the whole app, at the place, and in the tenant around a context. */
 export interface SignInAuthority extends Pick<RefreshFacts, "app" | "outer" | "inner" | "around" | "versions"> {}
+
+/** The statements of a sign-in outside of transactions. Calls that arrive together share them. */
+export interface SignInCalls {
+  /** The records of the account, and the authority of its user at the place: of one instant, and not locked. */
+  find(of: {
+    place: Place
+    clientId: ProviderClientId
+    account: AccountKey
+  }): Promise<SignInRecords & { readonly authority: SignInAuthority | undefined }>
+  /**
+   * Uses up the provider's token, inserts the session with its first refresh token, records the use of the account, and
+   * appends the events, in one statement.
+   *
+   * @returns False if place, client, identity, principal or account is not active, if the version has changed, if one
+   * of them is locked by another call, or if a token was used before. Nothing is written then, except that some of the
+   * tokens may be used up if another one was.
+   */
+  enter(entering: Entering, events: readonly AuditEvent[]): Promise<boolean>
+}
+
+/** A sign-in of an existing member. */
+export interface Entering {
+  readonly session: Session
+  readonly token: RefreshToken
+  /** The newest email of the account; null to keep the stored one. */
+  readonly email: string | null
+  /** The version of the principal's authority for which the sign-in was decided. */
+  readonly version: number
+  readonly uses: readonly TokenUse[]
+}
 
 export interface Sessions {
   insert(session: Session): Promise<void>

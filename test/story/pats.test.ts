@@ -320,6 +320,7 @@ describe("a garbled personal access token", () => {
         },
         limitRefusals: opened.store.limitRefusals,
         refreshes: opened.store.refreshes,
+        signIns: opened.store.signIns,
         apps: opened.store.apps,
         isReady: () => count(() => opened.store.isReady()),
       },

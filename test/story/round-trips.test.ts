@@ -55,7 +55,7 @@ describeOnPostgres("round trips to the database", () => {
   test("a sign-in of an existing user", async () => {
     const signIn = async () => clients.auth.externalLogin(await server.login("ada"))
     await signIn()
-    expect(await roundTrips(signIn)).toHaveLength(5)
+    expect(await roundTrips(signIn)).toHaveLength(3)
   })
 
   test("a refresh", async () => {

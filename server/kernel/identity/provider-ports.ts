@@ -1,6 +1,13 @@
 // Interfaces to identity providers, which vouch for users. Implemented by server/providers.
 import type { ProviderClient } from "../records.ts"
 
+/** The single use of a provider's token, or of a sign-in transaction. */
+export interface TokenUse {
+  /** SHA-256: 32 bytes. */
+  tokenHash: Uint8Array
+  expiresAtMs: number
+}
+
 /** The account that a provider vouched for. */
 export interface Vouched {
   issuer: string
@@ -16,7 +23,7 @@ export interface Vouched {
   /** The provider's refresh token, if a code was exchanged and the token can revoke the account's consent. */
   providerRefreshToken: string | null
   /** The token that must not be used twice; null for a code, which the provider accepts once. */
-  singleUse: { tokenHash: Uint8Array; expiresAtMs: number } | null
+  singleUse: TokenUse | null
 }
 
 /** A provider, as sign-in sees it. */

@@ -84,6 +84,8 @@ interface Linking extends Self {
 /** Returned, not thrown: a throw would roll back the audit row and the single use of the provider's token. */
 async function link(linking: Linking, proof: Proof): Promise<ProviderAccount | Refused> {
   const { tx, client, refuse } = linking
+  // As every use of a token: under the account's lock.
+  await lockByKey(linking, keyOf(linking))
   const used = await useProof(linking, proof)
   if (used !== undefined) return refuse("provider_account.linked", used)
   if ((await tx.apps.lockSharedProviderClient(client.id)) !== "ACTIVE") {
@@ -93,9 +95,8 @@ async function link(linking: Linking, proof: Proof): Promise<ProviderAccount | R
 }
 
 async function attach(linking: Linking): Promise<ProviderAccount | Refused> {
-  const { tx, client, vouched, identity, record, refuse } = linking
-  const { subject, providerTenant } = vouched
-  const key = { provider: client.provider, issuer: client.canonicalIssuer, subject, providerTenant }
+  const { tx, identity, record, refuse } = linking
+  const key = keyOf(linking)
   const found = await lockByKey(linking, key)
   const plan = planLink(found, identity.id)
   const target = (id: ProviderAccountId) => ({ type: "provider_account", id })
@@ -123,6 +124,13 @@ async function attach(linking: Linking): Promise<ProviderAccount | Refused> {
     }
   }
 }
+
+const keyOf = ({ client, vouched }: Pick<Linking, "client" | "vouched">): AccountKey => ({
+  provider: client.provider,
+  issuer: client.canonicalIssuer,
+  subject: vouched.subject,
+  providerTenant: vouched.providerTenant,
+})
 
 async function lockByKey({ tx }: Pick<Self, "tx">, key: AccountKey): Promise<ProviderAccount | undefined> {
   const found = await tx.identities.findAccount(key)

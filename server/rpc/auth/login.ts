@@ -10,15 +10,15 @@ import { auditEvent } from "../audit/audit.ts"
 import { audited } from "../audit/refusals.ts"
 import type { Deps } from "../deps.ts"
 import { checkCookieOrigin } from "./cookie.ts"
-import { useAccount } from "./sign-in/account.ts"
+import { accountUse } from "./sign-in/account.ts"
 import { type Configuration, loadConfiguration } from "./sign-in/configuration.ts"
-import type { Entry } from "./sign-in/entry.ts"
-import { type LoadedFacts, loadFacts } from "./sign-in/facts.ts"
-import { useProof } from "./sign-in/magic-link.ts"
+import type { Entry, VouchedSignIn } from "./sign-in/entry.ts"
+import { findFacts, type LoadedFacts, loadFacts } from "./sign-in/facts.ts"
+import { useProof, usesOf } from "./sign-in/magic-link.ts"
 import { consumeInvitation, joinApp } from "./sign-in/membership.ts"
 import { insertNewcomer } from "./sign-in/newcomer.ts"
 import type { SignInRequest } from "./sign-in/request.ts"
-import { insertSession } from "./sign-in/session.ts"
+import { newSession } from "./sign-in/session.ts"
 import { vouchOrAudit } from "./sign-in/vouch.ts"
 
 export interface SignedIn {
@@ -59,9 +59,10 @@ export async function signIn(
   const target = { type: "provider_client", id: client.id }
   const failure = { kind: "login.failed", outcome: "FAILURE", appId: request.appId, target } as const
   const vouched = await vouchOrAudit({ deps, app, client }, request.proof, failure)
-  const outcome = await deps.store.transaction((tx) =>
-    enter({ deps, context, tx, request, app, client, vouched, audiences, nowMs: deps.clock.nowMs() }),
-  )
+  const vouchedSignIn = { deps, context, request, app, client, vouched, audiences, nowMs: deps.clock.nowMs() }
+  const outcome =
+    (await enterAtOnce(vouchedSignIn)) ??
+    (await deps.store.transaction((tx) => enter({ ...vouchedSignIn, tx, nowMs: deps.clock.nowMs() })))
   if ("reason" in outcome) throw audited(refusalOf(outcome.reason), { ...failure, outcome: "DENIED" })
   return outcome
 }
@@ -71,15 +72,38 @@ function refusalOf(reason: Reason): Refused {
   return new Refused(reason, reason === "SIGNUP_DISABLED" ? { metadata: { instead: "sign_in_and_link" } } : {})
 }
 
+/**
+ * Signs an existing member in with two statements. Undefined if the sign-in does anything else, if its facts have changed
+ * meanwhile, or if it is refused: the transaction decides, and says why.
+ */
+async function enterAtOnce(signIn: VouchedSignIn): Promise<SignedIn | undefined> {
+  const { deps, request, vouched, audiences } = signIn
+  if (request.invitationCode !== "" || request.proof.is !== "external") return undefined
+  const facts = await findFacts(signIn)
+  const plan = planSignIn(facts)
+  const { account, identity, principal, membership: outer, innerMembership: inner } = facts
+  if (plan.is !== "enter" || plan.joins || plan.cancelsDeletion || !account || !identity || !principal) return undefined
+  const membership = inner === null ? outer : inner
+  const authority = membership && heldAuthority(facts, membership)
+  const { email, changed } = accountUse(signIn, account)
+  if (authority === undefined || changed !== undefined) return undefined
+  const { session, refreshToken, token, events } = newSession(signIn, { account, principal })
+  const uses = usesOf(signIn, request.proof)
+  const entering = { session, token, email, version: authority.versions.principal, uses }
+  if (!(await deps.store.signIns.enter(entering, events))) return undefined
+  const [, { id: eventId }] = events
+  const of = { session, identity, principal, audiences, refreshToken, email: vouched.email, created: false, eventId }
+  return { ...authority, ...of }
+}
+
 /** Returned, not thrown: a throw would roll back the single use of the provider's token. */
 async function enter(entry: Entry): Promise<SignedIn | { reason: Reason }> {
-  const { deps, context, tx, request, client, nowMs } = entry
-  /** The connection of the sign-in. */
-  const target = { type: "provider_client", id: client.id }
+  const { tx, request } = entry
+  // Locks before it uses up the token, as every use of a token does: none waits for another one that waits for its lock.
+  let facts = await loadFacts(entry)
   const unproven = await useProof(entry, request.proof)
   if (unproven !== undefined) return { reason: unproven }
 
-  let facts = await loadFacts(entry)
   let plan = planSignIn(facts)
   let created = false
   if (plan.is === "newcomer") {
@@ -100,28 +124,19 @@ async function enter(entry: Entry): Promise<SignedIn | { reason: Reason }> {
   const outer = isOfApp ? invited : plan.joins ? await joinApp(entry, principal) : facts.membership
   const membership = facts.innerMembership === null ? outer : isAt(invited, request) ? invited : facts.innerMembership
   if (!membership) throw new Error("a sign-in has no membership")
-  const used = created ? null : await useAccount(entry, account)
 
-  const { session, refreshToken } = insertSession(entry, { account, principal, used })
-  const common = {
-    appId: request.appId,
-    tenantId: request.tenantId,
-    contextId: request.contextId,
-    actorPrincipalId: principal.id,
-    subjectPrincipalId: principal.id,
-    subjectIdentityId: identity.id,
-    sessionId: session.id,
-  }
-  await tx.audit.append(auditEvent(deps, context, nowMs, { kind: "login.succeeded", ...common, target }))
-  const begun = auditEvent(deps, context, nowMs, { kind: "session.created", ...common })
-  await tx.audit.append(begun)
+  const { session, refreshToken, token, events } = newSession(entry, { account, principal })
+  const used = created ? undefined : accountUse(entry, account)
+  if (used?.changed !== undefined) await tx.accounts.updateAccount(used.changed)
+  tx.signIns.insertSession(session, token, used === undefined ? null : { email: used.email })
+  for (const event of events) await tx.audit.append(event)
   // The facts are of the instant before an accepted invitation or a new membership.
   const isChanged = plan.takes !== null || plan.joins
   const authority = (isChanged ? undefined : heldAuthority(facts, membership)) ?? (await authorityOf(entry, membership))
   const { audiences, vouched } = entry
-  const { email } = vouched
-  const { id: eventId } = begun
-  return { ...authority, session, identity: person, principal, audiences, refreshToken, email, created, eventId }
+  const [, { id: eventId }] = events
+  const of = { session, identity: person, principal, audiences, refreshToken, email: vouched.email, created, eventId }
+  return { ...authority, ...of }
 }
 
 /** The app and versions of the same instant as the memberships of the facts. */

@@ -20,6 +20,7 @@ import { identities } from "./identity/identities.ts"
 import { magicLinks } from "./identity/magic-links.ts"
 import { passwordHolds } from "./identity/password-holds.ts"
 import { people } from "./identity/people.ts"
+import { signInCalls } from "./identity/sign-in-calls.ts"
 import { signIns } from "./identity/sign-ins.ts"
 import { takeTogether } from "./limits/count-several.ts"
 import { limitRefusals } from "./limits/limit-refusals.ts"
@@ -70,6 +71,7 @@ export function createStore(db: Database, options: StoreOptions): Store {
 
     clients: clientCalls(db, transactions),
     refreshes: refreshCalls(db, transactions),
+    signIns: signInCalls(db, transactions),
     apps: appCalls(db),
 
     transaction: (work) =>

@@ -6,7 +6,7 @@ import type { ProviderAccountId } from "@signet/kernel/ids"
 import { providerTokenLabel } from "@signet/kernel/keys/sealed-columns"
 import type { ProviderAccount, ProviderClient } from "@signet/kernel/records"
 import type { Deps } from "../../deps.ts"
-import type { Entry } from "./entry.ts"
+import type { VouchedSignIn } from "./entry.ts"
 
 /** Seals the provider's refresh token; null if the provider issued none. */
 export function sealProviderToken(
@@ -20,21 +20,18 @@ export function sealProviderToken(
   return deps.secrets.seal(providerTokenLabel(id), new TextEncoder().encode(text))
 }
 
-/**
- * Stores the relay flag and refresh token that the provider sent.
- *
- * @returns The use of the account, which is stored with the session.
- */
-export async function useAccount(
-  { deps, tx, client, vouched }: Entry,
-  account: ProviderAccount,
-): Promise<{ email: string | null }> {
+interface AccountUse {
+  /** The address that the session's statement stores; null if the provider sent none. */
+  readonly email: string | null
+  /** The account with the relay flag and refresh token that the provider sent; undefined if they are stored already. */
+  readonly changed: ProviderAccount | undefined
+}
+
+export function accountUse({ deps, client, vouched }: VouchedSignIn, account: ProviderAccount): AccountUse {
   const email = normalizeEmail(vouched.email)
   const isRelayEmail = email === null ? account.isRelayEmail : vouched.isRelayEmail
   const sealed = sealProviderToken(deps, client, vouched, account.id)
-  if (sealed !== null || isRelayEmail !== account.isRelayEmail) {
-    const refreshTokenSealed = sealed ?? account.refreshTokenSealed
-    await tx.accounts.updateAccount({ ...account, isRelayEmail, refreshTokenSealed })
-  }
-  return { email }
+  const isStored = sealed === null && isRelayEmail === account.isRelayEmail
+  const refreshTokenSealed = sealed ?? account.refreshTokenSealed
+  return { email, changed: isStored ? undefined : { ...account, isRelayEmail, refreshTokenSealed } }
 }

@@ -5,15 +5,19 @@ import type { App, ProviderClient } from "@signet/kernel/records"
 import type { Deps } from "../../deps.ts"
 import type { SignInRequest } from "./request.ts"
 
-/** A sign-in that a provider has vouched for, inside its transaction. */
-export interface Entry {
+/** A sign-in that a provider has vouched for. */
+export interface VouchedSignIn {
   deps: Deps
   context: HandlerContext
-  tx: Tx
   request: SignInRequest
   app: App
   client: ProviderClient
   vouched: Vouched
   audiences: readonly [string, ...string[]]
   nowMs: number
+}
+
+/** A vouched sign-in inside its transaction. */
+export interface Entry extends VouchedSignIn {
+  tx: Tx
 }

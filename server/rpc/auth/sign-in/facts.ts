@@ -2,10 +2,11 @@
 // first, and the sign-in sees it, or runs afterwards and ends the new session.
 import type { Place } from "@signet/kernel/administration/ports"
 import type { SignInFacts } from "@signet/kernel/identity/first-login"
-import type { LockedSignIn, SignInAuthority } from "@signet/kernel/ports"
+import type { LockedSignIn, SignInAuthority, SignInRecords } from "@signet/kernel/ports"
+import type { AccountKey } from "@signet/kernel/records"
 import { parseOpaque } from "@signet/kernel/token/opaque"
 import { tenantMembershipOf } from "../../place.ts"
-import type { Entry } from "./entry.ts"
+import type { Entry, VouchedSignIn } from "./entry.ts"
 import { withCurrentAuthority } from "./inviter.ts"
 
 export interface LoadedFacts extends SignInFacts {
@@ -14,18 +15,42 @@ export interface LoadedFacts extends SignInFacts {
 }
 
 export async function loadFacts(entry: Entry): Promise<LoadedFacts> {
-  const { tx, request, app, client, nowMs } = entry
-  const { appId, tenantId, contextId } = request
-  const asked = { appId, tenantId, contextId }
-  const { place, client: clientStatus = "DISABLED", account, identity, principal } = await lockPerson(entry, asked)
+  const { tx, app } = entry
+  const asked = placeOf(entry)
+  const locked = await lockPerson(entry, asked)
+  const { place, principal } = locked
   const invitation = await lockInvitation(entry)
   const authority = principal && (await tx.signIns.findAuthority(principal.id, asked))
+  const facts = factsOf(entry, locked, authority)
+  if (invitation === null) return facts
   const invitedMembership =
     invitation &&
     principal &&
     (await tx.identities.findMembership(principal.id, app.id, invitation.tenantId, invitation.contextId))
   const aroundInvited =
     invitation && principal && (await tenantMembershipOf(tx, principal.id, { ...invitation, appId: app.id }))
+  return {
+    ...facts,
+    invitation,
+    invitedMembership: invitation ? (invitedMembership ?? undefined) : null,
+    isSuspendedAround: facts.isSuspendedAround || aroundInvited?.status === "SUSPENDED",
+    places: invitation ? [place, await tx.places.lockShared(invitation)] : [place],
+  }
+}
+
+/** The facts without locks, for a sign-in without an invitation. They may have changed since. */
+export async function findFacts(signIn: VouchedSignIn): Promise<LoadedFacts> {
+  const of = { place: placeOf(signIn), clientId: signIn.client.id, account: keyOf(signIn) }
+  const { authority, ...records } = await signIn.deps.store.signIns.find(of)
+  return factsOf(signIn, records, authority)
+}
+
+function factsOf(
+  { request, app, client, nowMs }: VouchedSignIn,
+  { place, client: clientStatus = "DISABLED", account, identity, principal }: SignInRecords,
+  authority: SignInAuthority | undefined,
+): LoadedFacts {
+  const { tenantId, contextId } = request
   const asksInside = tenantId !== null || contextId !== null
   return {
     app: { ...app, status: place.app ?? "ARCHIVED" },
@@ -35,22 +60,28 @@ export async function loadFacts(entry: Entry): Promise<LoadedFacts> {
     principal,
     membership: authority?.outer,
     innerMembership: asksInside ? authority?.inner : null,
-    invitation,
-    invitedMembership: invitation ? (invitedMembership ?? undefined) : null,
-    isSuspendedAround: authority?.around?.status === "SUSPENDED" || aroundInvited?.status === "SUSPENDED",
+    invitation: null,
+    invitedMembership: null,
+    isSuspendedAround: authority?.around?.status === "SUSPENDED",
     cancelDeletion: request.cancelDeletion,
-    asked,
-    places: invitation ? [place, await tx.places.lockShared(invitation)] : [place],
+    asked: { tenantId, contextId },
+    places: [place],
     nowMs,
     authority,
   }
 }
 
+const placeOf = ({ request: { appId, tenantId, contextId } }: VouchedSignIn): Place => ({ appId, tenantId, contextId })
+
+const keyOf = ({ request, client, vouched }: VouchedSignIn): AccountKey => ({
+  provider: request.provider,
+  issuer: client.canonicalIssuer,
+  subject: vouched.subject,
+  providerTenant: vouched.providerTenant,
+})
+
 async function lockPerson(entry: Entry, place: Place): Promise<LockedSignIn> {
-  const { tx, request, client, vouched } = entry
-  const { subject, providerTenant } = vouched
-  const account = { provider: request.provider, issuer: client.canonicalIssuer, subject, providerTenant }
-  const locked = await tx.signIns.lock({ place, clientId: client.id, account })
+  const locked = await entry.tx.signIns.lock({ place, clientId: entry.client.id, account: keyOf(entry) })
   // Another identity linked the account after the look-up.
   if (locked.account !== undefined && locked.account.identityId !== locked.identityId) return lockPerson(entry, place)
   return locked

@@ -2,6 +2,7 @@
 // 7636).
 import { emailKey } from "@signet/kernel/identity/first-login"
 import { judgeLink } from "@signet/kernel/identity/magic-link"
+import type { TokenUse } from "@signet/kernel/identity/provider-ports"
 import { newId } from "@signet/kernel/ids"
 import type { App, ProviderClient } from "@signet/kernel/records"
 import { encode } from "../../base64url.ts"
@@ -9,7 +10,7 @@ import type { Deps } from "../../deps.ts"
 import type { Entry } from "./entry.ts"
 import { isPasswordHeld } from "./held-password.ts"
 import type { Proof } from "./proof.ts"
-import { useTransaction } from "./transaction.ts"
+import { transactionUse } from "./transaction.ts"
 
 /** The longest lifetime of a link at any provider, in milliseconds. */
 const linkLifeMs = 86_400_000
@@ -58,17 +59,20 @@ async function isRequester(
   return isTaken
 }
 
+/** The single uses of a proof: of the provider's token, and of the sign-in transaction. */
+export function usesOf({ deps, vouched }: Pick<Entry, "deps" | "vouched">, proof: Proof): readonly TokenUse[] {
+  return [vouched.singleUse, transactionUse(deps, proof)].filter((use) => use != null)
+}
+
 /** Uses up the single-use parts of a proof. Returns the reason for a refusal, or undefined. */
 export async function useProof(
   proven: Proven,
   proof: Proof,
 ): Promise<"INVALID_CREDENTIALS" | "MAGIC_LINK_INVALID" | "PROVIDER_TOKEN_REPLAYED" | undefined> {
-  const { deps, tx, vouched } = proven
-  const { singleUse } = vouched
-  if (singleUse && !(await tx.idTokenUses.use(singleUse.tokenHash, singleUse.expiresAtMs))) {
-    return proof.is === "magicLink" ? "MAGIC_LINK_INVALID" : "PROVIDER_TOKEN_REPLAYED"
+  for (const { tokenHash, expiresAtMs } of usesOf(proven, proof)) {
+    const isFirst = await proven.tx.idTokenUses.use(tokenHash, expiresAtMs)
+    if (!isFirst) return proof.is === "magicLink" ? "MAGIC_LINK_INVALID" : "PROVIDER_TOKEN_REPLAYED"
   }
-  if (!(await useTransaction(deps, tx, proof))) return "PROVIDER_TOKEN_REPLAYED"
   // A session of the project may have been opened with the password.
   const isOfPassword = proof.is === "password" || proof.is === "session"
   if (isOfPassword && (await isPasswordHeld(proven))) return "INVALID_CREDENTIALS"

@@ -1,15 +1,22 @@
+import type { AuditEvent } from "@signet/kernel/audit/event"
 import { newId } from "@signet/kernel/ids"
 import type { Principal, ProviderAccount, RefreshToken, Session } from "@signet/kernel/records"
 import { absoluteExpiry, idleExpiry } from "@signet/kernel/session/session"
 import { buildOpaque } from "@signet/kernel/token/opaque"
+import { auditEvent } from "../../audit/audit.ts"
 import type { Deps } from "../../deps.ts"
-import type { Entry } from "./entry.ts"
+import type { VouchedSignIn } from "./entry.ts"
 
-/** @param of.used The use of an account that existed earlier; null for a new one. */
-export function insertSession(
-  { deps, context, tx, request, app, client, vouched, audiences, nowMs }: Entry,
-  of: { account: ProviderAccount; principal: Principal; used: { email: string | null } | null },
-): { session: Session; refreshToken: string } {
+/** A session that is not stored yet. */
+interface NewSession {
+  readonly session: Session
+  readonly refreshToken: string
+  readonly token: RefreshToken
+  readonly events: readonly [succeeded: AuditEvent, begun: AuditEvent]
+}
+
+export function newSession(signIn: VouchedSignIn, of: { account: ProviderAccount; principal: Principal }): NewSession {
+  const { deps, context, request, app, client, vouched, audiences, nowMs } = signIn
   const { platform } = request
   const absoluteExpiresAtMs = absoluteExpiry(app.settings, nowMs)
   const session: Session = {
@@ -40,8 +47,20 @@ export function insertSession(
     revokeReason: null,
   }
   const refreshToken = buildOpaque("sgrt_", deps.random)
-  tx.signIns.insertSession(session, newRefreshToken(deps, session, refreshToken, nowMs, null), of.used)
-  return { session, refreshToken }
+  const token = newRefreshToken(deps, session, refreshToken, nowMs, null)
+  const common = {
+    appId: request.appId,
+    tenantId: request.tenantId,
+    contextId: request.contextId,
+    actorPrincipalId: of.principal.id,
+    subjectPrincipalId: of.principal.id,
+    subjectIdentityId: of.account.identityId,
+    sessionId: session.id,
+  }
+  const target = { type: "provider_client", id: client.id }
+  const succeeded = auditEvent(deps, context, nowMs, { kind: "login.succeeded", ...common, target })
+  const begun = auditEvent(deps, context, nowMs, { kind: "session.created", ...common })
+  return { session, refreshToken, token, events: [succeeded, begun] }
 }
 
 /** The record of a refresh token, with only its keyed hash. */

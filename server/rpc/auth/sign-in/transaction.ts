@@ -1,5 +1,6 @@
 // Sign-in transactions: sealed and held by the client. The store keeps only used ones.
 import { Refused } from "@signet/kernel/errors"
+import type { TokenUse } from "@signet/kernel/identity/provider-ports"
 import {
   formatTransaction,
   isServerNonce,
@@ -10,7 +11,6 @@ import {
   transactionSeconds,
 } from "@signet/kernel/identity/sign-in-transaction"
 import { transactionLabel } from "@signet/kernel/keys/sealed-columns"
-import type { Tx } from "@signet/kernel/ports"
 import type { ProviderClient } from "@signet/kernel/records"
 import { decode, encode } from "../../base64url.ts"
 import type { Deps } from "../../deps.ts"
@@ -49,12 +49,12 @@ export function expectedNonce(deps: Pick<Deps, "secrets" | "clock">, client: Pro
   throw new Refused("NONCE_MISMATCH", { message, metadata: { field: problem ?? "transaction" } })
 }
 
-/** Uses the transaction up. False if it was used before. */
-export async function useTransaction(deps: Pick<Deps, "secrets">, tx: Tx, proof: Proof): Promise<boolean> {
+/** The single use of the proof's transaction; undefined if it has none. */
+export function transactionUse(deps: Pick<Deps, "secrets">, proof: Proof): TokenUse | undefined {
   const opened = proof.is === "external" ? openTransaction(deps, proof.transaction) : undefined
-  if (opened === undefined) return true
-  const hash = deps.secrets.digest(`${transactionLabel}|${opened.nonce}`)
-  return tx.idTokenUses.use(hash, opened.expiresAt * 1_000)
+  if (opened === undefined) return undefined
+  const tokenHash = deps.secrets.digest(`${transactionLabel}|${opened.nonce}`)
+  return { tokenHash, expiresAtMs: opened.expiresAt * 1_000 }
 }
 
 function openTransaction({ secrets }: Pick<Deps, "secrets">, text: string): SignInTransaction | undefined {

@@ -1,5 +1,6 @@
 // The statements of a sign-in: one that locks, one that reads under the locks, and one that writes.
-import type { LockedSignIn, SignIns } from "@signet/kernel/ports"
+import type { Place } from "@signet/kernel/administration/ports"
+import type { LockedSignIn, SignInAuthority, SignInRecords, SignIns } from "@signet/kernel/ports"
 import type { Membership, ProviderClient } from "@signet/kernel/records"
 import { appRows } from "../admin/apps.ts"
 import { type PlaceRow, placeFactsOf, placeText } from "../admin/places.ts"
@@ -13,11 +14,16 @@ import { sessionRows } from "../session/sessions.ts"
 import { at, type Database, run } from "../sql.ts"
 import { accountRows, identityRows } from "./identities.ts"
 
+/** The columns of place and client, for the parameters $1 to $4. */
+export const placeColumns = (
+  lock = "",
+): string => `${placeText({ appId: "$1", tenantId: "$2", contextId: "$3" }, lock)},
+  (select status from provider_client where id = $4 ${lock}) as client`
+
 // Each part counts the rows of the previous one, so the locks are taken in order. A locked row is read in its newest
 // state; `found` is from before the locks.
 const lockText = `with place as materialized (
-  select ${placeText({ appId: "$1", tenantId: "$2", contextId: "$3" }, "for key share")},
-    (select status from provider_client where id = $4 for key share) as client
+  select ${placeColumns("for key share")}
 ), found as materialized (
   select id, identity_id from provider_account
   where provider = $5 and issuer = $6 and subject = $7 and coalesce(provider_tenant, '') = $8
@@ -37,25 +43,57 @@ select place.*, found.identity_id as found_identity_id, ${prefixed("identity_row
 from place left join found on true left join identity_row on true left join principal_row on true
 left join account_row on true`
 
-const asked = { principalId: "$1", identityId: "", appId: "$2", tenantId: "$3", contextId: "$4" }
-const authorityText = `select ${prefixed("app", appRows.columns)},
-  (select version from authority_version where principal_id = $1 and app_id = $2) as principal,
-  (select version from policy_version where app_id = $2) as policy,
+type Asked = Readonly<Record<"principalId" | "appId" | "tenantId" | "contextId", string>>
+
+/** The columns of an AuthorityRow, for a statement that joins the app. For tenant and context, the empty text stands for none. */
+export const authorityColumns = ({ principalId, appId, tenantId, contextId }: Asked): string => {
+  const asked = { principalId, identityId: "", appId, tenantId, contextId }
+  return `${prefixed("app", appRows.columns)},
+  (select version from authority_version where principal_id = ${principalId} and app_id = ${appId}) as principal,
+  (select version from policy_version where app_id = ${appId}) as policy,
   ${membershipText(asked, "''", "''")} as outer,
-  ${membershipText(asked, "$3::text", "$4::text")} as inner,
-  case when $3::text <> '' and $4::text <> '' then ${membershipText(asked, "$3::text", "''")} end as around
-from (select 1) as one left join app on app.id = $2`
+  ${membershipText(asked, tenantId, contextId)} as inner,
+  case when ${tenantId} <> '' and ${contextId} <> '' then ${membershipText(asked, tenantId, "''")} end as around`
+}
+
+const asked = { principalId: "$1", appId: "$2", tenantId: "$3::text", contextId: "$4::text" }
+const authorityText = `select ${authorityColumns(asked)} from (select 1) as one left join app on app.id = $2`
 
 type Row = Readonly<Record<string, unknown>>
-interface AuthorityRow extends Row {
+export interface AuthorityRow extends Row {
   readonly principal: string | number | null
   readonly policy: string | number | null
   readonly outer: Membership | null
   readonly inner: Membership | null
   readonly around: Membership | null
 }
-type LockedRow = Row &
-  PlaceRow & { client: ProviderClient["status"] | null; found_identity_id: LockedSignIn["identityId"] | null }
+export type RecordsRow = Row & PlaceRow & { readonly client: ProviderClient["status"] | null }
+type LockedRow = RecordsRow & { readonly found_identity_id: LockedSignIn["identityId"] | null }
+
+/** The records in a row with the prefixes `identity_row`, `principal_row` and `account_row`. */
+export function recordsOf(row: RecordsRow, place: Place): SignInRecords {
+  const identity = rowOf<IdentityTable>(row, "identity_row", identityRows.columns)
+  const principal = rowOf<PrincipalTable>(row, "principal_row", principalColumns)
+  const account = rowOf<ProviderAccountTable>(row, "account_row", accountRows.columns)
+  return {
+    place: placeFactsOf(row, place),
+    client: row.client ?? undefined,
+    identity: identity && identityRows.fromRow(identity),
+    principal: principal && principalFromRow(principal),
+    account: account && accountRows.fromRow(account),
+  }
+}
+
+export function authorityOf(row: AuthorityRow): SignInAuthority {
+  const app = rowOf<AppTable>(row, "app", appRows.columns)
+  return {
+    app: app && appRows.fromRow(app),
+    outer: row.outer ?? undefined,
+    inner: row.inner ?? undefined,
+    around: row.around ?? undefined,
+    versions: { principal: Number(row.principal ?? 0), policy: Number(row.policy ?? 0) },
+  }
+}
 
 function writeCtes(first: number): string {
   const sessionColumns = sessionRows.columns
@@ -82,29 +120,13 @@ export function signIns(db: Database, audit: Pick<TransactionAuditLog, "writeAlo
       const values = [appId, tenantId ?? "", contextId ?? "", clientId, provider, issuer, subject, providerTenant ?? ""]
       const [row] = await run<LockedRow>(db, lockText, values)
       if (row === undefined) throw new Error("a row of one is not there")
-      const identity = rowOf<IdentityTable>(row, "identity_row", identityRows.columns)
-      const principal = rowOf<PrincipalTable>(row, "principal_row", principalColumns)
-      const own = rowOf<ProviderAccountTable>(row, "account_row", accountRows.columns)
-      return {
-        place: placeFactsOf(row, place),
-        client: row.client ?? undefined,
-        identityId: row.found_identity_id ?? undefined,
-        identity: identity && identityRows.fromRow(identity),
-        principal: principal && principalFromRow(principal),
-        account: own && accountRows.fromRow(own),
-      }
+      return { ...recordsOf(row, place), identityId: row.found_identity_id ?? undefined }
     },
 
     async findAuthority(principalId, { appId, tenantId, contextId }) {
       const [row] = await run<AuthorityRow>(db, authorityText, [principalId, appId, tenantId ?? "", contextId ?? ""])
-      const app = row && rowOf<AppTable>(row, "app", appRows.columns)
-      return {
-        app: app && appRows.fromRow(app),
-        outer: row?.outer ?? undefined,
-        inner: row?.inner ?? undefined,
-        around: row?.around ?? undefined,
-        versions: { principal: Number(row?.principal ?? 0), policy: Number(row?.policy ?? 0) },
-      }
+      if (row === undefined) throw new Error("a row of one is not there")
+      return authorityOf(row)
     },
 
     insertSession(session, token, used) {
