@@ -50,7 +50,7 @@ async function peerOf(
 
 const signInWork = "sign-in"
 /** Prepared for each caller; later ones include the stand-in provider's work. */
-const signInsPerSecond = 40
+const signInsPerSecond = 60
 
 export async function startSignet({ databaseUrl, callers }: PeerOptions): Promise<Peer> {
   const started = await start("ours.ts", [databaseUrl, String(callers)])

@@ -1,5 +1,5 @@
-// A sign-in of an existing member in two statements outside of a transaction, which calls share. Neither waits for a row that
-// another call has locked.
+// A sign-in of an existing member in two statements outside of a transaction, which calls share. Neither waits for a row
+// that another call has locked.
 import type { Entering, SignInAuthority, SignInCalls, SignInRecords } from "@signet/kernel/ports"
 import { principalColumns } from "../admin/principal-row.ts"
 import { appendAllCtes, appendValues } from "../audit/audit.ts"
@@ -69,11 +69,11 @@ const locked = (table: string, name: keyof typeof wantedTypes, lock: "update" | 
   `select id${also} from ${table} where id = ${anyOf(name)} and status = 'ACTIVE' order by id for ${lock} skip locked`
 
 /**
- * Locks the records of each sign-in, and writes it if none of them has changed. A provider's token is used up under the account's
- * lock, which every other use of it holds, so no call waits for the other one's commit.
+ * Locks the records of each sign-in, and writes it if none of them has changed. A provider's token is used up under the
+ * account's lock, which every other use of it holds, so no call waits for the other one's commit.
  *
- * A change of a membership raises the version. The lock on its row returns the newest one, although the statement sees all other
- * rows as they were before.
+ * A change of a membership raises the version. The lock on its row returns the newest one, although the statement sees
+ * all other rows as they were before.
  */
 const enterAllText = `with wanted as materialized (
   select * from unnest(${Object.values(wantedTypes)
