@@ -1,21 +1,24 @@
 import { spawnSync } from "node:child_process"
 import { resolve } from "node:path"
 import { describe, expect, it } from "vitest"
-import { isWorthCollecting } from "./release-memory.ts"
+import { type Collected, isWorthCollecting } from "./release-memory.ts"
 
 const mebibytes = (count: number) => count * 1_048_576
 
 describe("a collection", () => {
   const usage = { busyShare: 0.02, heapUsed: mebibytes(70), heapTotal: mebibytes(120) }
 
-  it.each<[string, Partial<typeof usage>, number, boolean]>([
-    ["after the start", {}, 0, true],
-    ["while the event loop works", { busyShare: 0.2 }, 0, false],
-    ["of a large heap", { heapUsed: mebibytes(300), heapTotal: mebibytes(400) }, 0, false],
-    ["of a heap that has not grown since the last one", {}, 100, false],
-    ["of a heap that has grown again", { heapTotal: mebibytes(140) }, 100, true],
-  ])("%s", (_case, change, before, isDone) => {
-    expect(isWorthCollecting({ ...usage, ...change }, mebibytes(before))).toBe(isDone)
+  const nowMs = 1_000_000
+  const longAgo = { atMs: nowMs - 600_000, heapTotal: mebibytes(100) }
+  it.each<[string, Partial<typeof usage>, Collected | undefined, boolean]>([
+    ["after the start", {}, undefined, true],
+    ["while the event loop works", { busyShare: 0.2 }, undefined, false],
+    ["of a large heap", { heapUsed: mebibytes(300), heapTotal: mebibytes(400) }, undefined, false],
+    ["of a heap that has not grown since the last one", {}, longAgo, false],
+    ["of a heap that has grown again", { heapTotal: mebibytes(140) }, longAgo, true],
+    ["soon after the last one", { heapTotal: mebibytes(140) }, { ...longAgo, atMs: longAgo.atMs + 1 }, false],
+  ])("%s", (_case, change, last, isDone) => {
+    expect(isWorthCollecting({ ...usage, ...change }, nowMs, last)).toBe(isDone)
   })
 
   it("returns the memory of an idle process", () => {

@@ -13,33 +13,47 @@ export interface Usage {
   readonly heapTotal: number
 }
 
+/** The last collection. */
+export interface Collected {
+  /** By performance.now(). */
+  readonly atMs: number
+  /** The size of the heap after it, in bytes. */
+  readonly heapTotal: number
+}
+
 const mebibyte = 1_048_576
 const idleShare = 0.05
 const leastGrowth = 32 * mebibyte
+/** The heap of a process with idle streams grows again within seconds, and V8 collects more often after a collection. */
+const leastPauseMs = 600_000
 /** A collection of a larger heap would delay the next call for longer than about half a second. */
 const largestHeap = 256 * mebibyte
 
 /**
  * True if a collection delays hardly any call, is short, and returns enough.
  *
- * @param totalBefore The size of the heap after the last collection, 0 before the first.
+ * @param last Undefined before the first collection.
  */
-export const isWorthCollecting = ({ busyShare, heapUsed, heapTotal }: Usage, totalBefore: number): boolean =>
-  busyShare <= idleShare && heapUsed <= largestHeap && heapTotal - totalBefore >= leastGrowth
+export function isWorthCollecting(usage: Usage, nowMs: number, last: Collected | undefined): boolean {
+  const { busyShare, heapUsed, heapTotal } = usage
+  if (last !== undefined && nowMs - last.atMs < leastPauseMs) return false
+  return busyShare <= idleShare && heapUsed <= largestHeap && heapTotal - (last?.heapTotal ?? 0) >= leastGrowth
+}
 
 /** Returns a function for regular calls, which collects if the process was idle since the previous call. */
 export function createMemoryRelease(): () => Promise<void> {
   let collect: (() => void) | undefined
   let loop = performance.eventLoopUtilization()
-  let totalBefore = 0
+  let last: Collected | undefined
   return async () => {
     const now = performance.eventLoopUtilization()
     const { utilization: busyShare } = performance.eventLoopUtilization(now, loop)
     loop = now
-    if (!isWorthCollecting({ busyShare, ...process.memoryUsage() }, totalBefore)) return
+    const atMs = performance.now()
+    if (!isWorthCollecting({ busyShare, ...process.memoryUsage() }, atMs, last)) return
     collect ??= fullCollection()
     collect()
-    totalBefore = process.memoryUsage().heapTotal
+    last = { atMs, heapTotal: process.memoryUsage().heapTotal }
   }
 }
 
