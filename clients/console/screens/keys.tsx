@@ -1,5 +1,5 @@
 import { AuditService } from "@signet/proto/auth/v1/audit_service"
-import { dateOf, Failed, Loading, Time, useService } from "@signet/react/core"
+import { dateOf, Failed, Loading, Time } from "@signet/react/core"
 import type { ReactNode } from "react"
 import { useAccess } from "../access.tsx"
 import { useAsk, useList } from "../ask.ts"
@@ -57,11 +57,8 @@ function KeySet({ path, title }: { path: string; title: string }): ReactNode {
 
 /** From the audit: when each key was published, took over and was retired. */
 function TimeLine(): ReactNode {
-  const audit = useService(AuditService)
-  const list = useList(["audit", "keys"], async (pageToken, signal) => {
-    const page = await audit.listAuditEvents({ kinds, pageToken, pageSize: 50 }, { signal })
-    return { items: page.auditEvents, nextPageToken: page.nextPageToken }
-  })
+  const { listAuditEvents } = AuditService.method
+  const list = useList(listAuditEvents, { kinds, pageSize: 50 }, ({ auditEvents }) => auditEvents)
   return (
     <Card title={t.keys.timeLine}>
       {list.items.length === 0 && list.isPending && <Loading />}

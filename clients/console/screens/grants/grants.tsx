@@ -24,14 +24,12 @@ export function Grants({ appId, principalId = "", roleId = "" }: GrantsProps): R
   const canWrite = scopes.has("auth.grants.write")
   const [isCreating, setCreating] = useState(false)
   const [revoking, setRevoking] = useState<Grant>()
-  const list = useList(["grants", appId, principalId, roleId], async (pageToken, signal) => {
-    const page = await admin.listGrants({ appId, principalId, roleId, pageToken, pageSize: 50 }, { signal })
-    return { items: page.grants, nextPageToken: page.nextPageToken }
-  })
+  const request = { appId, principalId, roleId, pageSize: 50 }
+  const list = useList(AppAuthService.method.listGrants, request, ({ grants }) => grants)
   const revoke = useAction(async ({ id }: Grant) => {
     await admin.revokeGrant({ appId, grantId: id })
     setRevoking(undefined)
-    await changed("grants")
+    await changed()
   })
   return (
     <>

@@ -7,11 +7,11 @@ import {
   ProviderAccount_Status,
 } from "@signet/proto/auth/v1/records"
 import { PrincipalKind } from "@signet/proto/authz/v1/context"
-import { enumName, Failed, Loading, Status, Time, useService } from "@signet/react/core"
+import { enumName, Failed, Loading, Status, Time } from "@signet/react/core"
 import { Members } from "@signet/react/members"
 import type { ReactNode } from "react"
 import { useAccess } from "../../access.tsx"
-import { useAsk, useList } from "../../ask.ts"
+import { useList, useMethod } from "../../ask.ts"
 import { Card, Facts, Id, List, Page } from "../../page.tsx"
 import { Link, useRoute } from "../../router.tsx"
 import { t } from "../../text/screens.ts"
@@ -47,10 +47,7 @@ export function Person(): ReactNode {
 }
 
 function Identity({ principalId }: { principalId: string }): ReactNode {
-  const admin = useService(AppAuthService)
-  const { data, error, refetch } = useAsk(["principal", principalId], (signal) =>
-    admin.getPrincipal({ principalId }, { signal }),
-  )
+  const { data, error, refetch } = useMethod(AppAuthService.method.getPrincipal, { principalId })
   if (error) return <Failed error={error} retry={() => void refetch()} />
   if (data === undefined) return <Loading />
   const { principal, identity, providerAccounts } = data
@@ -97,11 +94,8 @@ function Account({ account, principalId }: { account: ProviderAccount; principal
 }
 
 function Events({ principalId }: { principalId: string }): ReactNode {
-  const audit = useService(AuditService)
-  const list = useList(["audit", "of", principalId], async (pageToken, signal) => {
-    const page = await audit.listAuditEvents({ principalId, pageToken, pageSize: 10 }, { signal })
-    return { items: page.auditEvents, nextPageToken: page.nextPageToken }
-  })
+  const { listAuditEvents } = AuditService.method
+  const list = useList(listAuditEvents, { principalId, pageSize: 10 }, ({ auditEvents }) => auditEvents)
   return (
     <Card title={t.person.events} actions={<Link to={`/audit?principal=${principalId}`}>{t.person.allEvents}</Link>}>
       <List list={list} columns={eventColumns} keyOf={({ id }) => id} none={t.audit.none} label={t.person.events} />
