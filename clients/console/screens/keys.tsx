@@ -63,7 +63,9 @@ function TimeLine(): ReactNode {
     <Card title={t.keys.timeLine}>
       {list.items.length === 0 && list.isPending && <Loading />}
       <Failed error={list.error} retry={list.reload} />
-      {list.items.length === 0 && !list.isPending && <p className="empty">{t.keys.noChanges}</p>}
+      {list.items.length === 0 && !list.isPending && list.error === undefined && (
+        <p className="empty">{t.keys.noChanges}</p>
+      )}
       <ol className="time-line">
         {list.items
           .toSorted((a, b) => timeOf(b) - timeOf(a))

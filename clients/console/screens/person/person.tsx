@@ -11,7 +11,7 @@ import { enumName, Failed, Loading, Status, Time } from "@signet/react/core"
 import { Members } from "@signet/react/members"
 import type { ReactNode } from "react"
 import { useAccess } from "../../access.tsx"
-import { useList, useMethod } from "../../ask.ts"
+import { skipToken, useList, useMethod } from "../../ask.ts"
 import { Card, Facts, Id, List, Page } from "../../page.tsx"
 import { Link, useRoute } from "../../router.tsx"
 import { t } from "../../text/screens.ts"
@@ -26,8 +26,9 @@ export function Person(): ReactNode {
   const { parts } = useRoute()
   const principalId = parts[1] ?? ""
   const { appId, isInstallation, scopes, reaches } = useAccess()
+  const title = usePersonName(appId, principalId)
   return (
-    <Page title={t.person.title} about={<Id of={principalId} />} under={{ to: "/people", name: t.people.title }}>
+    <Page title={title} about={<Id of={principalId} />} under={{ to: "/people", name: t.people.title }}>
       {isInstallation ? <Identity principalId={principalId} /> : <p className="notice">{t.person.installationOnly}</p>}
       {scopes.has("auth.members.read") && (
         <Card title={t.person.memberships}>
@@ -44,6 +45,17 @@ export function Person(): ReactNode {
       {scopes.has("auth.audit.read") && <Events principalId={principalId} />}
     </Page>
   )
+}
+
+/** The name of a person in the app; of a person without one, a general title. */
+function usePersonName(appId: string, principalId: string): string {
+  const { scopes } = useAccess()
+  // The list of devices asks the same, and shares the answer.
+  const request = { appId, principalId, pageSize: 200 }
+  const { listMemberships } = AppAuthService.method
+  const { data } = useMethod(listMemberships, scopes.has("auth.members.read") ? request : skipToken)
+  const profile = data?.memberships.find((one) => one.profile?.name)?.profile ?? data?.memberships[0]?.profile
+  return profile?.name || profile?.email || t.person.title
 }
 
 function Identity({ principalId }: { principalId: string }): ReactNode {
