@@ -4,7 +4,7 @@ import { Confirm, enumName, Status, Time, useAction, useService } from "@signet/
 import { type ReactNode, useState } from "react"
 import { useAccess } from "../../access.tsx"
 import { changed, useList } from "../../ask.ts"
-import { List } from "../../page.tsx"
+import { type Column, List } from "../../page.tsx"
 import { Link, navigate } from "../../router.tsx"
 import { t as counted } from "../../text/counted.ts"
 import { t } from "../../text/screens.ts"
@@ -56,10 +56,8 @@ export function Grants({ appId, principalId = "", roleId = "" }: GrantsProps): R
         columns={[
           { head: t.grant.role, cell: ({ roleKey }) => <code>{roleKey}</code> },
           { head: t.grant.where, cell: whereOf },
-          {
-            head: t.grant.principal,
-            cell: (grant) => <Link to={`/people/${grant.principalId}`}>{grant.principalId}</Link>,
-          },
+          // The page of one principal names it in its heading.
+          ...(principalId === "" ? [principalColumn] : []),
           { head: t.grant.status, cell: (grant) => <Status name={enumName(Grant_Status, grant.status)} /> },
           { head: t.grant.expires, cell: (grant) => <Time at={grant.expiresAt} none={t.grant.never} /> },
           { head: t.grant.reason, cell: ({ reason }) => reason },
@@ -92,6 +90,11 @@ export function Grants({ appId, principalId = "", roleId = "" }: GrantsProps): R
       )}
     </>
   )
+}
+
+const principalColumn: Column<Grant> = {
+  head: t.grant.principal,
+  cell: (grant) => <Link to={`/people/${grant.principalId}`}>{grant.principalId}</Link>,
 }
 
 function whereOf({ tenantId, contextId, resource }: Grant): string {
