@@ -72,6 +72,7 @@ async function createTestApp(hasReflection: boolean) {
     console: {
       appId: "app",
       isDevelopment: false,
+      issuer: "https://auth.example",
       authAudience: "a",
       messagingAudience: "m",
       issuerRootKey: null,

@@ -5,7 +5,7 @@ import { AppAuthService } from "@signet/proto/auth/v1/app_auth_service"
 import type { App } from "@signet/proto/auth/v1/apps"
 import { claimsIn, Loading, useService, useSignet } from "@signet/react/core"
 import { createContext, type ReactNode, useContext, useEffect } from "react"
-import { useAsk } from "./ask.ts"
+import { skipToken, useAsk, useMethod } from "./ask.ts"
 import { type Settings, writePlace } from "./settings.ts"
 
 /** The levels that a token administers, from the narrowest. */
@@ -52,10 +52,7 @@ export function AccessProvider({ settings, appId, user, children }: ProviderProp
   const isWholeApp = tenantId === undefined && contextId === undefined
   // A token of a tenant does not reach the app, and one of a context does not reach the tenant: the calls would be denied.
   const readsApp = isWholeApp && scopes.data?.has("auth.apps.read") === true
-  const app = useAsk(["app", appId, sessionId, readsApp], async (signal) => {
-    if (!readsApp) return null
-    return (await admin.getApp({ appId }, { signal })).app ?? null
-  })
+  const app = useMethod(AppAuthService.method.getApp, readsApp ? { appId } : skipToken)
   const readsPlace = !isWholeApp && scopes.data?.has("auth.tenants.read") === true
   const placeName = useAsk(["place", appId, sessionId, readsPlace], async (signal) => {
     if (!readsPlace) return null
@@ -65,17 +62,17 @@ export function AccessProvider({ settings, appId, user, children }: ProviderProp
   })
   // The next sign-in in this browser begins at the same place.
   useEffect(() => writePlace({ tenantId, contextId }), [tenantId, contextId])
-  const isInstallation = isWholeApp && app.data?.installation === true
+  const isInstallation = isWholeApp && app.data?.app?.installation === true
   const level = levelOf(isInstallation, tenantId, contextId)
   const access: Access = {
     ...{ settings, appId, tenantId, contextId, level, isInstallation },
     scopes: scopes.data ?? new Set(),
-    app: app.data ?? undefined,
+    app: app.data?.app,
     placeName: placeName.data ?? undefined,
     reaches: (wanted) => levels.indexOf(level) >= levels.indexOf(wanted),
   }
   // Until then a screen for administrators of the installation would be refused to them.
-  if (scopes.isPending || app.isPending) return <Loading />
+  if (scopes.isPending || app.isLoading) return <Loading />
   return <Context value={access}>{children}</Context>
 }
 

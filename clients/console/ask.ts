@@ -1,8 +1,15 @@
-// Reads of the service, cached by what they ask. A change invalidates what it may have changed.
+// Reads of the service. connect-query caches each by its method and request.
+import type { DescMessage, DescMethodUnary, Message, MessageInitShape, MessageShape } from "@bufbuild/protobuf"
+import type { GenMessage } from "@bufbuild/protobuf/codegenv2"
+import type { ConnectError, Transport } from "@connectrpc/connect"
+import { createConnectQueryKey, type SkipToken, useInfiniteQuery } from "@connectrpc/connect-query"
 import type { Listed } from "@signet/react/core"
-import { type UseQueryResult, useInfiniteQuery, useQuery } from "@tanstack/react-query"
+import { type InfiniteData, type UseInfiniteQueryResult, type UseQueryResult, useQuery } from "@tanstack/react-query"
 import { queries } from "./queries.ts"
 
+export { skipToken, useQuery as useMethod } from "@connectrpc/connect-query"
+
+/** A read that is not one call of a method. Every value that it uses is in its key. */
 export function useAsk<Data>(
   key: readonly unknown[],
   ask: (signal: AbortSignal) => Promise<Data>,
@@ -10,36 +17,52 @@ export function useAsk<Data>(
   return useQuery({ queryKey: key, queryFn: ({ signal }) => ask(signal) })
 }
 
-export interface Page<Item> {
-  readonly items: readonly Item[]
-  readonly nextPageToken: string
-}
+type Page = GenMessage<Message & { readonly nextPageToken: string }>
+type PagesByToken = <I extends DescMessage, O extends Page>(
+  method: DescMethodUnary<I, O>,
+  request: SkipToken | MessageInitShape<I>,
+  options: {
+    readonly pageParamKey: "pageToken"
+    readonly getNextPageParam: (page: { readonly nextPageToken: string }) => string | undefined
+    readonly maxPages: number
+    readonly transport?: Transport | undefined
+  },
+) => UseInfiniteQueryResult<InfiniteData<MessageShape<O>>, ConnectError>
+
+// The library's type does not let a function of any method name a field of its request.
+const usePagesByToken = useInfiniteQuery as unknown as PagesByToken
 
 /** Pages of a list in the browser: with more, every change draws all of their rows, and reads all of these pages again. */
 const mostPages = 10
 
-/** A list that the service pages. */
-export function useList<Item>(
-  key: readonly unknown[],
-  ask: (pageToken: string, signal: AbortSignal) => Promise<Page<Item>>,
+/** A list that the service pages. @param transport Of another audience than the auth service's. */
+export function useList<I extends DescMessage, O extends Page, Item>(
+  method: DescMethodUnary<I, O>,
+  request: SkipToken | MessageInitShape<I>,
+  itemsOf: (page: MessageShape<O>) => readonly Item[],
+  transport?: Transport,
 ): Listed<Item> {
-  const list = useInfiniteQuery({
-    queryKey: key,
-    queryFn: ({ pageParam, signal }) => ask(pageParam, signal),
-    initialPageParam: "",
-    getNextPageParam: ({ nextPageToken }: Page<Item>) => nextPageToken || undefined,
+  const list = usePagesByToken(method, request, {
+    pageParamKey: "pageToken",
+    getNextPageParam: ({ nextPageToken }) => nextPageToken || undefined,
     maxPages: mostPages,
+    transport,
   })
   return {
-    items: list.data?.pages.flatMap(({ items }) => items) ?? [],
+    items: list.data?.pages.flatMap(itemsOf) ?? [],
     error: list.error ?? undefined,
     isPending: list.isFetching,
     hasMore: list.hasNextPage,
     more: () => void list.fetchNextPage(),
     reload: () => void list.refetch(),
-    restart: list.data?.pageParams[0] ? () => void queries.resetQueries({ queryKey: key }) : undefined,
+    restart: list.data?.pageParams[0]
+      ? () =>
+          void queries.resetQueries({
+            queryKey: createConnectQueryKey({ schema: method, input: request, cardinality: "infinite" }),
+          })
+      : undefined,
   }
 }
 
-/** Reads everything again whose key begins with these parts. */
-export const changed = (...key: readonly unknown[]): Promise<void> => queries.invalidateQueries({ queryKey: key })
+/** Reads again what the open screen shows, and later what others have shown. A change can affect any of it, as the audit. */
+export const changed = (): Promise<void> => queries.invalidateQueries()

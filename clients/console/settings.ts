@@ -2,6 +2,7 @@
 export interface Settings {
   readonly appId: string
   readonly isDevelopment: boolean
+  readonly issuer: string
   readonly authAudience: string
   readonly messagingAudience: string
   /** Base64url; null outside of the development profile. */

@@ -8,9 +8,11 @@ export interface Amount {
 /** A number of the service, which counts to 1,000. */
 export const upTo1000 = (count: number): Amount => ({ count, isMore: count >= 1_000 })
 
-/** Names what ends, such as "2 sessions and 1 grant end". */
-export const ending = (...of: readonly (readonly [Amount, string])[]): string => {
-  const parts = of.map(([{ count, isMore }, one]) => `${count}${isMore ? "+" : ""} ${one}${count === 1 ? "" : "s"}`)
+/** Names what ends, such as "2 sessions, 1 grant end". @param of Amounts with their names for one, and for several. */
+export const ending = (...of: readonly (readonly [Amount, one: string, several: string])[]): string => {
+  const parts = of.map(([{ count, isMore }, one, several]) =>
+    isMore ? `at least ${count} ${several}` : `${count} ${count === 1 ? one : several}`,
+  )
   return `${parts.join(", ")} ${of.length === 1 && of[0]?.[0].count === 1 ? "ends" : "end"}`
 }
 

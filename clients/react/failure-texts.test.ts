@@ -1,9 +1,11 @@
 // Every reason that a screen can show has a text. The reasons come from the contract, and the services from the sources.
 import { readdirSync, readFileSync } from "node:fs"
 import { join } from "node:path"
+import { Code, ConnectError } from "@connectrpc/connect"
 import { ReasonSchema } from "@signet/proto/authz/v1/reason"
 import { expect, test } from "vitest"
 import { englishFailures } from "./failure-texts.ts"
+import { explainFailure } from "./failures.ts"
 
 const root = join(import.meta.dirname, "../..")
 const read = (path: string): string => readFileSync(join(root, path), "utf8")
@@ -50,4 +52,18 @@ test("every reason that a page can show has a text, but for a closed list", () =
   expect(shown.size).toBeGreaterThan(80)
   const missing = [...shown].filter((name) => !(name in englishFailures))
   expect(missing.toSorted()).toEqual(Object.values(withoutText).flat().toSorted())
+})
+
+test.each<[string, unknown, string]>([
+  ["a fetch without an answer", new TypeError("Failed to fetch"), "UNREACHABLE"],
+  ["a call without an answer", ConnectError.from(new TypeError("Failed to fetch")), "UNREACHABLE"],
+  ["a proxy without a service behind it", new ConnectError("", Code.Unavailable), "UNREACHABLE"],
+  ["an aborted call", ConnectError.from(new DOMException("", "AbortError")), "CANCELED"],
+  ["an aborted fetch", new DOMException("", "AbortError"), "CANCELED"],
+  ["a call that took too long", new ConnectError("", Code.DeadlineExceeded), "DEADLINE_EXCEEDED"],
+  ["a fault of the page", new Error("undefined is not a function"), "UNKNOWN"],
+])("%s is explained, although no service gave a reason", (_, error, reason) => {
+  const { what, ...explained } = explainFailure(error, englishFailures)
+  expect(explained.reason).toBe(reason)
+  expect(what).toBe(reason === "UNKNOWN" ? "The call failed." : Reflect.get(englishFailures, reason).what)
 })

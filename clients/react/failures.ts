@@ -1,5 +1,5 @@
 // What a failure means for a person, and what to do next: by its typed reason, never by its message.
-import { ConnectError } from "@connectrpc/connect"
+import { Code, ConnectError } from "@connectrpc/connect"
 import { type FailureReason, failureOf } from "@signet/client-web"
 import { BadRequestSchema } from "@signet/proto/google/rpc/error_details"
 
@@ -23,16 +23,33 @@ export type FailureTexts = Readonly<Partial<Record<FailureReason, FailureText>>>
 
 export function explainFailure(error: unknown, texts: FailureTexts): Explained {
   const failure = failureOf(error)
-  const text = (failure && texts[failure.reason]) ?? texts.other
+  const reason = failure?.reason ?? reasonWithoutAnswer(error)
+  const text = (reason && texts[reason]) ?? texts.other
   return {
     ...text,
-    reason: failure?.reason ?? "UNKNOWN",
+    reason: reason ?? "UNKNOWN",
     fields: fieldsOf(error),
     facts: Object.entries(failure?.metadata ?? {})
       .filter(([, value]) => value !== "")
       .map(([name, value]) => `${name}: ${value}`),
     retryAfterMs: failure?.retryAfterMs,
   }
+}
+
+/** The reason of an error in which no service names one: the call was aborted, or nothing answered. */
+function reasonWithoutAnswer(error: unknown): FailureReason | undefined {
+  if (error instanceof DOMException && error.name === "AbortError") return "CANCELED"
+  // A browser throws a TypeError for a fetch that got no answer.
+  if (error instanceof TypeError) return "UNREACHABLE"
+  if (!(error instanceof ConnectError)) return undefined
+  if (error.cause instanceof TypeError) return "UNREACHABLE"
+  return withoutAnswer[error.code]
+}
+
+const withoutAnswer: Readonly<Partial<Record<Code, FailureReason>>> = {
+  [Code.Canceled]: "CANCELED",
+  [Code.Unavailable]: "UNREACHABLE",
+  [Code.DeadlineExceeded]: "DEADLINE_EXCEEDED",
 }
 
 /** The violations of google.rpc.BadRequest. */

@@ -8,6 +8,10 @@ export const englishMembers = {
   scopes: "Scopes",
   since: "Since",
   unnamed: "No name",
+  place: "Member of",
+  inApp: "The whole app",
+  inTenant: "A tenant",
+  inContext: "A context",
   defaultScopes: "default scopes",
   none: "No member here.",
   invite: "Invite",
@@ -28,9 +32,13 @@ export const englishMembers = {
   reject: "Reject",
   rejectTitle: "Reject this request?",
   rejectAbout: (name: string) => `1 request ends, of “${name}”. They can ask again.`,
-  sessionsEnd: (sessions: Amount) => `${ending([sessions, "session"])} here.`,
+  sessionsEnd: (sessions: Amount) => `${ending([sessions, "session", "sessions"])} here.`,
   allEnd: (sessions: Amount, memberships: Amount, grants: Amount) =>
-    `${ending([sessions, "session"], [memberships, "membership inside"], [grants, "grant"])} here.`,
+    `${ending(
+      [sessions, "session", "sessions"],
+      [memberships, "membership inside", "memberships inside"],
+      [grants, "grant", "grants"],
+    )} here.`,
 }
 
 export type MembersText = typeof englishMembers

@@ -5,7 +5,7 @@ import { useService } from "./calls.ts"
 import { InviteMember } from "./invite-member.tsx"
 import { List } from "./list.tsx"
 import { MemberEnds } from "./member-ends.tsx"
-import { englishMembers } from "./members-text.ts"
+import { englishMembers, type MembersText } from "./members-text.ts"
 import { Confirm, enumName, Failed, Status, Time } from "./parts.tsx"
 import { useText } from "./provider.tsx"
 import { useAuthorized } from "./use-authorized.ts"
@@ -97,10 +97,11 @@ export function Members(props: MembersProps): ReactNode {
         label={members.title}
         columns={[
           {
-            head: members.name,
+            // The memberships of one principal differ in their place.
+            head: principalId === "" ? members.name : members.place,
             cell: (one) => (
               <>
-                {linkTo?.(one) ?? nameOf(one, members.unnamed)}
+                {linkTo?.(one) ?? (principalId === "" ? nameOf(one, members.unnamed) : levelOf(one, members))}
                 <span className="signet-id">{one.contextId || one.tenantId || one.principalId}</span>
               </>
             ),
@@ -158,5 +159,8 @@ export function Members(props: MembersProps): ReactNode {
     </div>
   )
 }
+
+const levelOf = ({ contextId, tenantId }: Membership, { inContext, inTenant, inApp }: MembersText): string =>
+  contextId ? inContext : tenantId ? inTenant : inApp
 
 const nameOf = ({ profile }: Membership, unnamed: string): string => profile?.name || profile?.email || unnamed

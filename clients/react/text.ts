@@ -32,7 +32,7 @@ export const english = {
     signOutEverywhere: "Sign out everywhere",
     everywhereTitle: "Sign out everywhere?",
     everywhereAbout: "Every device and browser is signed out, this one as well.",
-    sessionsEnd: (sessions: Amount) => `${ending([sessions, "session"])} in this app.`,
+    sessionsEnd: (sessions: Amount) => `${ending([sessions, "session", "sessions"])} in this app.`,
   },
 }
 

@@ -10,6 +10,8 @@ export interface ConsoleSettings {
   readonly appId: string
   /** Offers the development profile's way in. */
   readonly isDevelopment: boolean
+  /** The issuer of tokens and statements. The page can have another origin, such as localhost. */
+  readonly issuer: string
   readonly authAudience: string
   readonly messagingAudience: string
   /** The root key that the chat pins, base64url. Only the development profile sends it: an app has its own built in. */

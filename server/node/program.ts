@@ -304,8 +304,8 @@ function consoleOf(config: Config, rootKey: Uint8Array | null): ConsoleSettings 
   const appId = config.consoleAppId ?? (isDevelopment ? developmentAppId : null)
   if (appId === null) return null
   const issuerRootKey = rootKey && Buffer.from(rootKey).toString("base64url")
-  const { authAudience, messagingAudience, consoleBackend: secondBackend } = config
-  return { appId, isDevelopment, authAudience, messagingAudience, issuerRootKey, secondBackend }
+  const { issuer, authAudience, messagingAudience, consoleBackend: secondBackend } = config
+  return { appId, isDevelopment, issuer, authAudience, messagingAudience, issuerRootKey, secondBackend }
 }
 
 type App = Awaited<ReturnType<typeof openApp>>

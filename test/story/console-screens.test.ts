@@ -95,6 +95,8 @@ describe.skipIf(chromiumMissing !== undefined || !isLong)(title, () => {
     await story.go(named(path))
     await tab.getByRole("heading", { level: 1 }).first().waitFor()
     await expect.poll(() => tab.locator(".signet-loading").count(), { timeout: 20_000 }).toBe(0)
+    // The page of components shows one failure, as an example.
+    expect(await tab.locator(".signet-failed").count()).toBe(path === "/components" ? 1 : 0)
     expect(await judge(tab, path || "overview")).toEqual([])
     await tab.setViewportSize({ width: 360, height: 740 })
     expect(await tab.evaluate(() => document.documentElement.scrollWidth)).toBe(360)

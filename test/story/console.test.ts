@@ -71,6 +71,32 @@ describe.skipIf(chromiumMissing !== undefined || !isLong)(title, () => {
     await tab.getByText("The chain is whole.").waitFor()
   })
 
+  test("shows that a verification runs, and cancels it", async () => {
+    await go("/audit")
+    const links = /AuditService\/ListAuditLinks/
+    // Never answered.
+    await tab.route(links, () => {})
+    await press("Verify the chain in this browser")
+    await tab.locator("main").getByRole("button", { name: "Cancel", exact: true }).click()
+    await tab.getByText("The action was canceled.").waitFor()
+    expect(await tab.getByText("The chain is whole.").count()).toBe(0)
+    await tab.unroute(links)
+    await press("Verify the chain in this browser")
+    await tab.getByText("The chain is whole.").waitFor()
+    expect(await tab.getByText("The action was canceled.").count()).toBe(0)
+  })
+
+  test("a list without an answer says that the service does not answer, and is read again", async () => {
+    const events = /AuditService\/ListAuditEvents/
+    await tab.route(events, (route) => route.abort())
+    await go("/audit")
+    await tab.getByText("The service does not answer.").waitFor()
+    expect(await tab.getByText("No event matches.").count()).toBe(0)
+    await tab.unroute(events)
+    await press("Try again")
+    await tab.getByText("service_account.created").first().waitFor()
+  })
+
   test("explains why a call was denied, from the audit and for a token", async () => {
     const denied = await fetch(`${story.program.url}/auth/apps`, {
       headers: { authorization: `Bearer ${await memberToken()}` },
@@ -81,16 +107,21 @@ describe.skipIf(chromiumMissing !== undefined || !isLong)(title, () => {
     await tab.getByText("decided here").waitFor()
     await tab.getByText("MISSING_SCOPE").first().waitFor()
     await tab.getByText("scope auth.apps.read").first().waitFor()
+    // A step that passed has its fact, and one that was not reached has none.
+    await tab.getByText(/^The token of prn_\w+ verifies\.$/).waitFor()
+    expect(await tab.getByText("No service acts for another caller.").count()).toBe(0)
 
     await go("/why")
     await tab.getByLabel("Access token").fill(await memberToken())
     await press("Explain")
     await tab.getByText("Denied.").waitFor()
     await tab.getByText("scope(auth.apps.read)").first().waitFor()
+    await tab.getByText("The caller is a user.").waitFor()
     expect(await tab.getByLabel("Access token").inputValue()).toBe("")
     // The administrator's own token is allowed.
     await press("Explain")
     await tab.getByText("Allowed.").waitFor()
+    await tab.getByText("No service acts for another caller.").waitFor()
   })
 
   test("refuses to overwrite a concurrent change, and saves only the changed fields", async () => {
@@ -110,7 +141,7 @@ describe.skipIf(chromiumMissing !== undefined || !isLong)(title, () => {
     await name.fill("Garden of mine")
     await page.getByRole("button", { name: "Save" }).click()
     await page.getByText("Somebody else has changed this since you opened it.").waitFor()
-    await page.getByRole("cell", { name: "Garden of others" }).waitFor()
+    await page.getByRole("row", { name: "Name Garden Garden of others", exact: true }).waitFor()
     expect(await name.inputValue()).toBe("Garden of mine")
     await page.getByRole("button", { name: "Load the current state" }).click()
     await expect.poll(() => name.inputValue()).toBe("Garden of others")

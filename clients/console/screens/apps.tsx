@@ -9,13 +9,9 @@ import { Link, navigate } from "../router.tsx"
 import { t } from "../text/screens.ts"
 
 export function Apps(): ReactNode {
-  const admin = useService(AppAuthService)
   const { isInstallation } = useAccess()
   const [isCreating, setCreating] = useState(false)
-  const list = useList(["apps"], async (pageToken, signal) => {
-    const page = await admin.listApps({ pageToken, pageSize: 50 }, { signal })
-    return { items: page.apps, nextPageToken: page.nextPageToken }
-  })
+  const list = useList(AppAuthService.method.listApps, { pageSize: 50 }, ({ apps }) => apps)
   return (
     <Page
       title={t.apps.title}
@@ -59,7 +55,7 @@ function NewApp({ onClose }: { onClose: () => void }): ReactNode {
   const [audiences, setAudiences] = useState("")
   const create = useAction(async () => {
     const { app } = await admin.createApp({ app: { name, audiences: words(audiences) } })
-    await changed("apps")
+    await changed()
     navigate(`/apps/${app?.id}`)
   })
   return (

@@ -34,12 +34,19 @@ export const eventColumns: readonly Column<AuditEvent>[] = [
       id === "" ? (
         <span className="signet-muted">{t.audit.noActor}</span>
       ) : (
-        <Link to={`/people/${id}`}>{short(id)}</Link>
+        <Link to={`/people/${id}`} className="short">
+          {short(id)}
+        </Link>
       ),
   },
   {
     head: t.audit.target,
-    cell: ({ target }) => target && <span title={target.id}>{`${target.type} ${short(target.id)}`}</span>,
+    cell: ({ target }) =>
+      target && (
+        <span title={target.id}>
+          {target.type} <span className="short">{short(target.id)}</span>
+        </span>
+      ),
   },
   { head: "", cell: (event) => isDenial(event) && <Link to={`/why?event=${event.id}`}>{t.audit.why}</Link> },
 ]

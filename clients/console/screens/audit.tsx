@@ -1,6 +1,5 @@
 import { timestampFromDate } from "@bufbuild/protobuf/wkt"
 import { AuditService, AuditEvent_Outcome as Outcome } from "@signet/proto/auth/v1/audit_service"
-import { useService } from "@signet/react/core"
 import { type ReactNode, useState } from "react"
 import { useAccess } from "../access.tsx"
 import { useList } from "../ask.ts"
@@ -17,11 +16,8 @@ type Filters = Readonly<Record<(typeof names)[number], string>>
 export function Audit(): ReactNode {
   const { query } = useRoute()
   const filters = Object.fromEntries(names.map((name) => [name, query.get(name) ?? ""])) as Filters
-  const audit = useService(AuditService)
-  const list = useList(["audit", "list", filters], async (pageToken, signal) => {
-    const page = await audit.listAuditEvents({ ...requestOf(filters), pageToken, pageSize: 50 }, { signal })
-    return { items: page.auditEvents, nextPageToken: page.nextPageToken }
-  })
+  const request = { ...requestOf(filters), pageSize: 50 }
+  const list = useList(AuditService.method.listAuditEvents, request, ({ auditEvents }) => auditEvents)
   return (
     <Page title={t.audit.title} about={t.audit.about}>
       <FilterForm key={JSON.stringify(filters)} filters={filters} />

@@ -14,6 +14,9 @@ export function TimeBars(props: { label: string; series: readonly string[]; step
   const format = new Intl.DateTimeFormat(undefined, { dateStyle: "short", timeStyle: "short" })
   return (
     <figure className="picture">
+      <p className="axis" aria-hidden="true">
+        <span>{t.most(number.format(most))}</span>
+      </p>
       <svg viewBox={`0 0 ${width} ${height}`} role="img" aria-label={label} preserveAspectRatio="none">
         {steps.map(({ startMs, counts }, at) =>
           counts.map((count, index) => {
@@ -25,6 +28,13 @@ export function TimeBars(props: { label: string; series: readonly string[]; step
           }),
         )}
       </svg>
+      <p className="axis" aria-hidden="true">
+        {[0, 0.25, 0.5, 0.75].map((part) => {
+          const at = steps[Math.floor(steps.length * part)]
+          return <span key={part}>{at && format.format(at.startMs)}</span>
+        })}
+        <span>{t.now}</span>
+      </p>
       <figcaption>
         {series.map((name, index) => (
           <span key={name} className={`legend legend-${index}`}>

@@ -6,6 +6,7 @@ import { enumName, Failed, useAction, useService, useSignet } from "@signet/reac
 import { type ReactNode, useState } from "react"
 import { Card, Choice, Field } from "../page.tsx"
 import { t } from "../text/why.ts"
+import { factsOfToken, type StepFacts } from "./step-facts.ts"
 import { Steps } from "./steps.tsx"
 
 /** A text that is no requirement. */
@@ -24,7 +25,7 @@ export function ExplainToken(): ReactNode {
   const [type, setType] = useState("")
   const [id, setId] = useState("")
   const [tenantId, setTenantId] = useState("")
-  const [answer, setAnswer] = useState<ExplainAccessResponse>()
+  const [answer, setAnswer] = useState<{ readonly explained: ExplainAccessResponse; readonly passed: StepFacts }>()
   const ask = useAction(async () => {
     const accessToken = token.trim() || (await session.accessToken())
     const resource = id === "" ? undefined : { type, id, tenantId }
@@ -33,7 +34,10 @@ export function ExplainToken(): ReactNode {
         ? { case: "method" as const, value: method.trim() }
         : { case: "requirement" as const, value: parse(requirement) }
     setAnswer(undefined)
-    setAnswer(await audit.explainAccess({ accessToken, target, tenantId, ...(resource && { resource }) }))
+    const explained = await audit.explainAccess({ accessToken, target, tenantId, ...(resource && { resource }) })
+    // A method that needs no caller checks nothing of the token.
+    const isChecked = explained.requirement !== undefined || !explained.allowed
+    setAnswer({ explained, passed: isChecked ? factsOfToken(accessToken, resource ? `${type} ${id}` : "") : {} })
     setToken("")
   })
   return (
@@ -93,7 +97,7 @@ export function ExplainToken(): ReactNode {
           {t.why.explain}
         </button>
       </form>
-      {answer && <Answer answer={answer} />}
+      {answer && <Answer answer={answer.explained} passed={answer.passed} />}
     </Card>
   )
 }
@@ -106,14 +110,23 @@ function parse(text: string): AuthRequirement {
   }
 }
 
-function Answer({ answer }: { answer: ExplainAccessResponse }): ReactNode {
+interface AnswerProps {
+  readonly answer: ExplainAccessResponse
+  readonly passed: StepFacts
+}
+
+function Answer({ answer, passed }: AnswerProps): ReactNode {
   const { allowed, step, reason, caller, found, requirement } = answer
   return (
     <div className="answer" role="status">
       <p className={`verified ${allowed ? "verified-whole" : "verified-broken"}`}>
         <span className="strong">{allowed ? t.why.allowed : t.why.denied}</span> {caller}
       </p>
-      <Steps step={step} reason={enumName(Reason, reason)} facts={[...found, ...decisiveFacts(requirement)]} />
+      <Steps
+        {...{ step, passed }}
+        reason={enumName(Reason, reason)}
+        facts={[...found, ...decisiveFacts(requirement)]}
+      />
       {requirement && (
         <>
           <h3>{t.why.parts}</h3>

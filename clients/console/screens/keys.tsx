@@ -1,5 +1,5 @@
 import { AuditService } from "@signet/proto/auth/v1/audit_service"
-import { dateOf, Failed, Loading, Time, useService } from "@signet/react/core"
+import { dateOf, Failed, Loading, Time } from "@signet/react/core"
 import type { ReactNode } from "react"
 import { useAccess } from "../access.tsx"
 import { useAsk, useList } from "../ask.ts"
@@ -57,16 +57,15 @@ function KeySet({ path, title }: { path: string; title: string }): ReactNode {
 
 /** From the audit: when each key was published, took over and was retired. */
 function TimeLine(): ReactNode {
-  const audit = useService(AuditService)
-  const list = useList(["audit", "keys"], async (pageToken, signal) => {
-    const page = await audit.listAuditEvents({ kinds, pageToken, pageSize: 50 }, { signal })
-    return { items: page.auditEvents, nextPageToken: page.nextPageToken }
-  })
+  const { listAuditEvents } = AuditService.method
+  const list = useList(listAuditEvents, { kinds, pageSize: 50 }, ({ auditEvents }) => auditEvents)
   return (
     <Card title={t.keys.timeLine}>
       {list.items.length === 0 && list.isPending && <Loading />}
       <Failed error={list.error} retry={list.reload} />
-      {list.items.length === 0 && !list.isPending && <p className="empty">{t.keys.noChanges}</p>}
+      {list.items.length === 0 && !list.isPending && list.error === undefined && (
+        <p className="empty">{t.keys.noChanges}</p>
+      )}
       <ol className="time-line">
         {list.items
           .toSorted((a, b) => timeOf(b) - timeOf(a))

@@ -5,7 +5,7 @@ import type { Principal } from "@signet/proto/auth/v1/records"
 import { Confirm, Failed, Loading, Time, useAction, useService } from "@signet/react/core"
 import { type ReactNode, useState } from "react"
 import { useAccess } from "../access.tsx"
-import { changed, useAsk, useList } from "../ask.ts"
+import { changed, useList, useMethod } from "../ask.ts"
 import { Card, Id, List, Page } from "../page.tsx"
 import { Link } from "../router.tsx"
 import { t } from "../text/limits.ts"
@@ -24,15 +24,12 @@ export function Limits(): ReactNode {
 function Lockouts(): ReactNode {
   const admin = useService(AppAuthService)
   const { scopes } = useAccess()
-  const list = useList(["lockouts"], async (pageToken, signal) => {
-    const page = await admin.listLockouts({ pageToken }, { signal })
-    return { items: page.lockouts, nextPageToken: page.nextPageToken }
-  })
+  const list = useList(AppAuthService.method.listLockouts, {}, ({ lockouts }) => lockouts)
   const [lifting, setLifting] = useState<Lockout>()
   const lift = useAction(async ({ id: lockoutId }: Lockout) => {
     await admin.liftLockout({ lockoutId })
     setLifting(undefined)
-    await Promise.all([changed("lockouts"), changed("audit")])
+    await changed()
   })
   const kindOf = ({ kind }: Lockout) => (kind === Lockout_Kind.LOCK ? t.lock : t.rateLimit)
   return (
@@ -92,13 +89,10 @@ function Lockouts(): ReactNode {
 function LockedPrincipals(): ReactNode {
   const admin = useService(AppAuthService)
   const { scopes } = useAccess()
-  const list = useList(["locked principals"], async (pageToken, signal) => {
-    const page = await admin.listLockedPrincipals({ pageToken }, { signal })
-    return { items: page.principals, nextPageToken: page.nextPageToken }
-  })
+  const list = useList(AppAuthService.method.listLockedPrincipals, {}, ({ principals }) => principals)
   const unlock = useAction(async ({ id: principalId }: Principal) => {
     await admin.unlockPrincipal({ principalId })
-    await Promise.all([changed("locked principals"), changed("principal", principalId), changed("audit")])
+    await changed()
   })
   return (
     <Card title={t.locked}>
@@ -133,8 +127,7 @@ function LockedPrincipals(): ReactNode {
 }
 
 function Settings(): ReactNode {
-  const admin = useService(AppAuthService)
-  const { data, error, isPending, refetch } = useAsk(["limits"], (signal) => admin.getLimits({}, { signal }))
+  const { data, error, isPending, refetch } = useMethod(AppAuthService.method.getLimits)
   if (error) return <Failed error={error} retry={() => void refetch()} />
   if (isPending) return <Loading />
   return (

@@ -1,21 +1,20 @@
 import { AuthService } from "@signet/proto/auth/v1/auth_service"
 import { Membership_Status as Is, type Membership } from "@signet/proto/auth/v1/records"
-import { Dialog, SignIn, useService } from "@signet/react/core"
+import { Dialog, SignIn } from "@signet/react/core"
 import { type ReactNode, useState } from "react"
 import { useAccess } from "../access.tsx"
-import { useAsk } from "../ask.ts"
+import { useMethod } from "../ask.ts"
 import { Card, Id } from "../page.tsx"
 import { base } from "../router.tsx"
 import { t } from "../text/screens.ts"
 
 /** The person's memberships elsewhere in the app: an administrator of a tenant or a context signs in there. */
 export function OtherPlaces(): ReactNode {
-  const auth = useService(AuthService)
   const { tenantId = "", contextId = "" } = useAccess()
   const [entering, setEntering] = useState<Membership>()
-  const { data } = useAsk(["memberships", "own"], async (signal) => (await auth.me({}, { signal })).memberships)
+  const { data } = useMethod(AuthService.method.me)
   const isHere = (one: Membership) => one.tenantId === tenantId && one.contextId === contextId
-  const others = (data ?? []).filter((one) => one.status === Is.ACTIVE && !isHere(one))
+  const others = (data?.memberships ?? []).filter((one) => one.status === Is.ACTIVE && !isHere(one))
   if (others.length === 0) return null
   return (
     <Card title={t.overview.places}>

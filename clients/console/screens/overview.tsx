@@ -1,5 +1,4 @@
 import { AuditService, AuditEvent_Outcome as Outcome } from "@signet/proto/auth/v1/audit_service"
-import { useService } from "@signet/react/core"
 import type { ReactNode } from "react"
 import { useAccess } from "../access.tsx"
 import { useList } from "../ask.ts"
@@ -34,15 +33,13 @@ export function Overview(): ReactNode {
 }
 
 function Denials(): ReactNode {
-  const audit = useService(AuditService)
-  const list = useList(["audit", "denials"], async (_, signal) => {
-    const { auditEvents } = await audit.listAuditEvents({ outcome: Outcome.DENIED, pageSize: 6 }, { signal })
-    return { items: auditEvents, nextPageToken: "" }
-  })
+  const request = { outcome: Outcome.DENIED, pageSize: 6 }
+  const list = useList(AuditService.method.listAuditEvents, request, ({ auditEvents }) => auditEvents)
   return (
     <Card title={t.overview.denials} actions={<Link to="/audit?outcome=DENIED">{t.overview.allDenials}</Link>}>
       <List
-        list={list}
+        // The link above leads to more.
+        list={{ ...list, hasMore: false }}
         columns={eventColumns}
         keyOf={({ id }) => id}
         none={t.overview.noDenials}

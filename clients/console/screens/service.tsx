@@ -19,7 +19,7 @@ import {
 } from "@signet/react/core"
 import { type ReactNode, useState } from "react"
 import { useAccess } from "../access.tsx"
-import { changed, useAsk } from "../ask.ts"
+import { changed, useMethod } from "../ask.ts"
 import { Card, Facts, Id, Page } from "../page.tsx"
 import { Link, useRoute } from "../router.tsx"
 import { t as counted } from "../text/counted.ts"
@@ -29,11 +29,8 @@ import { t } from "../text/screens.ts"
 export function Service(): ReactNode {
   const { parts } = useRoute()
   const serviceAccountId = parts[1] ?? ""
-  const machines = useService(ServiceAccountService)
   const { scopes } = useAccess()
-  const { data, error, refetch } = useAsk(["service", serviceAccountId], (signal) =>
-    machines.getServiceAccount({ serviceAccountId }, { signal }),
-  )
+  const { data, error, refetch } = useMethod(ServiceAccountService.method.getServiceAccount, { serviceAccountId })
   if (error) return <Failed error={error} retry={() => void refetch()} />
   if (data?.serviceAccount === undefined) return <Loading />
   const account = data.serviceAccount
@@ -84,12 +81,12 @@ function Secrets({ account, secrets, canWrite }: SecretsProps): ReactNode {
   const add = useAction(async () => {
     const { secret } = await machines.addSecret({ serviceAccountId: account.id })
     setShown(secret)
-    await changed("service", account.id)
+    await changed()
   })
   const revoke = useAction(async ({ id }: ServiceSecret) => {
     await machines.revokeSecret({ serviceAccountId: account.id, secretId: id })
     setRevoking(undefined)
-    await changed("service", account.id)
+    await changed()
   })
   return (
     <Card
@@ -166,7 +163,7 @@ function Switch({ account, secrets }: Pick<SecretsProps, "account" | "secrets">)
     if (account.status === Is.ACTIVE) await machines.disableServiceAccount(request)
     else await machines.enableServiceAccount(request)
     setAsking(false)
-    await Promise.all([changed("service", account.id), changed("services")])
+    await changed()
   })
   const isActive = account.status === Is.ACTIVE
   return (

@@ -12,13 +12,10 @@ import { Link, navigate } from "../router.tsx"
 import { t } from "../text/screens.ts"
 
 export function Services(): ReactNode {
-  const machines = useService(ServiceAccountService)
   const { scopes, reaches } = useAccess()
   const [isCreating, setCreating] = useState(false)
-  const list = useList(["services"], async (pageToken, signal) => {
-    const page = await machines.listServiceAccounts({ pageToken, pageSize: 50 }, { signal })
-    return { items: page.serviceAccounts, nextPageToken: page.nextPageToken }
-  })
+  const { listServiceAccounts } = ServiceAccountService.method
+  const list = useList(listServiceAccounts, { pageSize: 50 }, ({ serviceAccounts }) => serviceAccounts)
   return (
     <Page
       title={t.services.title}
@@ -72,7 +69,7 @@ function NewService({ onClose }: { onClose: () => void }): ReactNode {
       allowedAudiences: words(allowed),
       scopes: words(scopes),
     })
-    await changed("services")
+    await changed()
     navigate(`/services/${serviceAccount?.id}`)
   })
   return (

@@ -1,6 +1,7 @@
 import { Reason } from "@signet/proto/authz/v1/reason"
 import type { ReactNode } from "react"
 import { t } from "../text/why.ts"
+import type { StepFacts } from "./step-facts.ts"
 
 interface StepsProps {
   /** The step that decided; 9 if the call is allowed, 0 if an error did. */
@@ -8,10 +9,12 @@ interface StepsProps {
   readonly reason: string
   /** The findings of the deciding step. */
   readonly facts: readonly string[]
+  /** The facts of the steps that passed. */
+  readonly passed: StepFacts
 }
 
 /** The nine steps in order: those that passed, the one that decided, and those that were not reached. */
-export function Steps({ step, reason, facts }: StepsProps): ReactNode {
+export function Steps({ step, reason, facts, passed }: StepsProps): ReactNode {
   const change = t.why.changes[reason]
   return (
     <>
@@ -26,6 +29,7 @@ export function Steps({ step, reason, facts }: StepsProps): ReactNode {
                   {name} <span className="step-state">{t.why.states[state]}</span>
                 </p>
                 <p className="signet-muted">{about}</p>
+                {state === "passed" && passed[number]?.map((fact) => <p key={fact}>{fact}</p>)}
                 {state === "failed" && (
                   <>
                     <p className="step-reason">

@@ -1,6 +1,7 @@
 import { AuditService } from "@signet/proto/auth/v1/audit_service"
 import { Failed, useAction, useService } from "@signet/react/core"
 import { type ReactNode, useRef, useState } from "react"
+import { useAccess } from "../access.tsx"
 import {
   type ChainState,
   type CheckpointState,
@@ -24,6 +25,7 @@ const checkpointsPerPage = 100
 /** Reads the whole chain and verifies it here, so that the server is not asked whether it is honest. */
 export function VerifyChain({ appId, tenantId }: { appId: string; tenantId: string }): ReactNode {
   const audit = useService(AuditService)
+  const { settings } = useAccess()
   const [progress, setProgress] = useState("")
   const [result, setResult] = useState<Result>()
   const stopping = useRef<AbortController>(undefined)
@@ -45,7 +47,7 @@ export function VerifyChain({ appId, tenantId }: { appId: string; tenantId: stri
     const response = await fetch("/.well-known/statement-keys.json", { signal })
     const keys = await importKeys(await response.json())
     const checkpoints = newCheckpoints()
-    const of = { chain, issuer: location.origin, keys, hashes: links.hashes }
+    const of = { chain, issuer: settings.issuer, keys, hashes: links.hashes }
     for (let afterNumber = 0n, isLast = false; !isLast; ) {
       const asked = { appId, tenantId, afterNumber, pageSize: checkpointsPerPage }
       const page = await audit.listAuditCheckpoints(asked, { signal })

@@ -8,6 +8,7 @@ import { Link, useRoute } from "../router.tsx"
 import { t } from "../text/why.ts"
 import { ExplainToken } from "./explain-token.tsx"
 import { requirementText } from "./requirement-text.ts"
+import { factsOfDenial } from "./step-facts.ts"
 import { Steps, stepOf } from "./steps.tsx"
 
 /** Why a call was denied: from an event of the audit, or for a token that is pasted. */
@@ -64,6 +65,7 @@ function Explained({ event, requirement }: { event: AuditEvent; requirement: str
           step={stepOf(event.reason)}
           reason={reason}
           facts={requirement === "" ? [] : [t.why.itRequires(requirement)]}
+          passed={factsOfDenial(event)}
         />
       </Card>
     </>

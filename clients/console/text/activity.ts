@@ -25,6 +25,8 @@ export const t = {
   reason: "Reason",
   grant: "Grant",
   count: "Number",
+  most: (count: string) => `Highest bar: ${count}`,
+  now: "now",
   asTable: "As a table",
   notCounted: (beforeMs: number) => `Events before ${time.format(beforeMs)} are not counted.`,
 }

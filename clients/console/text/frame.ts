@@ -2,6 +2,17 @@
 // chat, each loaded with its pages. English is the only language now.
 export const plural = (count: number, one: string, many: string): string => `${count} ${count === 1 ? one : many}`
 
+/** `5 minutes` for 300. */
+export function duration(seconds: number): string {
+  const [unit, length] = units.find(([, of]) => seconds % of === 0) ?? (["second", 1] as const)
+  return plural(seconds / length, unit, `${unit}s`)
+}
+const units = [
+  ["day", 86_400],
+  ["hour", 3_600],
+  ["minute", 60],
+] as const
+
 export const t = {
   product: "Signet",
   skip: "Skip to the content",

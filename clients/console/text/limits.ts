@@ -1,4 +1,4 @@
-import { plural } from "./frame.ts"
+import { duration, plural } from "./frame.ts"
 
 export const t = {
   title: "Limits and lockouts",
@@ -27,7 +27,7 @@ export const t = {
   unlock: "Unlock",
   policies: "Lockout policies",
   policy: (failures: number, seconds: number, first: number, longest: number) =>
-    `${plural(failures, "failure", "failures")} in ${seconds} s lock for ${first} s, at most ${longest} s`,
+    `${plural(failures, "failure", "failures")} in ${duration(seconds)} lock for ${duration(first)}, at most ${duration(longest)}`,
   settings: "Rate limits",
-  rate: (calls: number, seconds: number) => `${plural(calls, "call", "calls")} in ${seconds} s`,
+  rate: (calls: number, seconds: number) => `${plural(calls, "call", "calls")} in ${duration(seconds)}`,
 }

@@ -1,5 +1,5 @@
 import { edit } from "./edit.ts"
-import { t as frame, plural } from "./frame.ts"
+import { duration, t as frame, plural } from "./frame.ts"
 import { overview } from "./overview.ts"
 
 export const t = {
@@ -253,7 +253,7 @@ export const t = {
     you: "You",
     letsAct: "let act",
     at: "at",
-    perToken: (seconds: number) => `each token for at most ${seconds} s`,
+    perToken: (seconds: number) => `each token for at most ${duration(seconds)}`,
     until: (date: string) => `until ${date}`,
     stopped: (date: string) => `stopped ${date}`,
     stop: "Stop",

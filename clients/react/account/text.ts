@@ -27,7 +27,7 @@ export const englishAccount = {
     unlinkTitle: "Unlink this account?",
     unlinkAbout: (name: string, others: number) =>
       `“${name}” can no longer sign you in, and the sessions that it began end. Other accounts that can: ${others}.`,
-    ends: (sessions: Amount) => `${ending([sessions, "session"])}, in all apps.`,
+    ends: (sessions: Amount) => `${ending([sessions, "session", "sessions"])}, in all apps.`,
   },
   pats: {
     title: "Personal access tokens",
@@ -56,7 +56,7 @@ export const englishAccount = {
     deleteAbout:
       "Every session and token ends at once, in all apps. After 14 days everything is erased. Until then a sign-in can cancel it.",
     ends: (sessions: Amount, tokens: Amount) =>
-      `${ending([sessions, "session"], [tokens, "personal access token"])}, in all apps.`,
+      `${ending([sessions, "session", "sessions"], [tokens, "personal access token", "personal access tokens"])}, in all apps.`,
     deleteWord: "delete",
     deleted: (date: string) => `The account will be erased on ${date}.`,
   },

@@ -95,7 +95,7 @@ function Form({ app }: { app: App }): ReactNode {
       const updateMask = { paths: fields.map((field) => paths[field] ?? field) }
       return (await admin.updateApp({ ...request, updateMask })).app ?? opened
     },
-    onSaved: () => Promise.all([changed("app"), changed("apps")]),
+    onSaved: changed,
   })
   return (
     <form
@@ -161,7 +161,6 @@ function AppActions({ app }: { app: App }): ReactNode {
         suspend={() => admin.suspendApp(request)}
         resume={() => admin.resumeApp(request)}
         archive={() => admin.archiveApp(request)}
-        onDone={() => Promise.all([changed("app"), changed("apps")])}
       />
     </span>
   )

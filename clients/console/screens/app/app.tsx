@@ -1,10 +1,10 @@
 import { AppAuthService } from "@signet/proto/auth/v1/app_auth_service"
 import type { App } from "@signet/proto/auth/v1/apps"
-import { Failed, Loading, useService } from "@signet/react/core"
+import { Failed, Loading } from "@signet/react/core"
 import { Members } from "@signet/react/members"
 import type { ReactNode } from "react"
 import { useAccess } from "../../access.tsx"
-import { useAsk } from "../../ask.ts"
+import { skipToken, useMethod } from "../../ask.ts"
 import { appParts, isAppPart, refusalOf, usableParts } from "../../offer.ts"
 import { Id, Page } from "../../page.tsx"
 import { Refused } from "../../refused.tsx"
@@ -26,15 +26,12 @@ export function AppScreen(): ReactNode {
   const usable = usableParts(access)
   const part = asked ?? usable[0] ?? "settings"
   const refusal = isAppPart(part) ? refusalOf(appParts[part], access) : undefined
-  const admin = useService(AppAuthService)
   const readsApp = access.reaches("app") && access.scopes.has("auth.apps.read")
-  const app = useAsk(["app", appId, readsApp], async (signal) =>
-    readsApp ? ((await admin.getApp({ appId }, { signal })).app ?? null) : null,
-  )
+  const app = useMethod(AppAuthService.method.getApp, readsApp ? { appId } : skipToken)
   if (app.error) return <Failed error={app.error} retry={() => void app.refetch()} />
-  if (app.data === undefined) return <Loading />
+  if (app.isLoading) return <Loading />
   const { placeName, tenantId, contextId } = access
-  const name = app.data?.name ?? placeName ?? contextId ?? tenantId
+  const name = app.data?.app?.name ?? placeName ?? contextId ?? tenantId
   return (
     <Page
       title={name || appId}
@@ -48,7 +45,7 @@ export function AppScreen(): ReactNode {
           </Link>
         ))}
       </nav>
-      {refusal ? <Refused why={refusal} /> : <Part appId={appId} part={part} app={app.data} inner={parts[3]} />}
+      {refusal ? <Refused why={refusal} /> : <Part appId={appId} part={part} app={app.data?.app} inner={parts[3]} />}
     </Page>
   )
 }
@@ -56,7 +53,7 @@ export function AppScreen(): ReactNode {
 interface PartProps {
   readonly appId: string
   readonly part: string
-  readonly app: App | null
+  readonly app: App | undefined
   /** The tenant to which the address narrows contexts and members, or the role to which it narrows grants. */
   readonly inner: string | undefined
 }

@@ -19,16 +19,14 @@ export function Connections({ appId }: { appId: string }): ReactNode {
   const [isCreating, setCreating] = useState(false)
   const [editing, setEditing] = useState<ProviderClient>()
   const [disabling, setDisabling] = useState<ProviderClient>()
-  const list = useList(["connections", appId], async (pageToken, signal) => {
-    const page = await admin.listProviderClients({ appId, pageToken, pageSize: 50 }, { signal })
-    return { items: page.providerClients, nextPageToken: page.nextPageToken }
-  })
+  const { listProviderClients } = AppAuthService.method
+  const list = useList(listProviderClients, { appId, pageSize: 50 }, ({ providerClients }) => providerClients)
   const act = useAction(async ({ id, status }: ProviderClient) => {
     const request = { appId, providerClientId: id }
     if (status === Is.ACTIVE) await admin.disableProviderClient(request)
     else await admin.enableProviderClient(request)
     setDisabling(undefined)
-    await changed("connections", appId)
+    await changed()
   })
   const othersOf = ({ id }: ProviderClient) =>
     list.items.filter((one) => one.status === Is.ACTIVE && one.id !== id).length

@@ -45,7 +45,7 @@ export function EditConnection({ appId, connection, name, onClose }: EditConnect
       return (await admin.updateProviderClient({ ...request, providerClient, updateMask })).providerClient ?? opened
     },
     async onSaved() {
-      await changed("connections", appId)
+      await changed()
       onClose()
     },
   })

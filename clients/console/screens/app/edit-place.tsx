@@ -1,4 +1,5 @@
 import { type ReactNode, useState } from "react"
+import { changed } from "../../ask.ts"
 import { EditDialog } from "../../edit-dialog.tsx"
 import { Field } from "../../page.tsx"
 import { t } from "../../text/screens.ts"
@@ -13,7 +14,6 @@ interface EditPlaceProps<Place extends Named> {
   readonly place: Place
   readonly read: () => Promise<Place | undefined>
   readonly update: (name: string, etag: string) => Promise<Place | undefined>
-  readonly onSaved: () => Promise<unknown>
 }
 
 /** A button that opens the name of a tenant or a context. */
@@ -30,13 +30,13 @@ export function EditPlace<Place extends Named>(props: EditPlaceProps<Place>): Re
 }
 
 function Form<Place extends Named>(props: EditPlaceProps<Place> & { readonly onClose: () => void }): ReactNode {
-  const { place, read, update, onSaved, onClose } = props
+  const { place, read, update, onClose } = props
   const edit = useEdit(place, {
     formOf: ({ name }) => ({ name }),
     read: async () => (await read()) ?? place,
     save: async ({ etag }, { name }) => (await update(name, etag)) ?? place,
     async onSaved() {
-      await onSaved()
+      await changed()
       onClose()
     },
   })

@@ -11,15 +11,13 @@ import { t } from "../../text/screens.ts"
 export function Invitations({ appId }: { appId: string }): ReactNode {
   const admin = useService(AppAuthService)
   const { scopes } = useAccess()
-  const list = useList(["invitations", appId], async (pageToken, signal) => {
-    const page = await admin.listInvitations({ appId, pageToken, pageSize: 50 }, { signal })
-    return { items: page.invitations, nextPageToken: page.nextPageToken }
-  })
+  const { listInvitations } = AppAuthService.method
+  const list = useList(listInvitations, { appId, pageSize: 50 }, ({ invitations }) => invitations)
   const [revoking, setRevoking] = useState<Invitation>()
   const revoke = useAction(async ({ id: invitationId }: Invitation) => {
     await admin.revokeInvitation({ appId, invitationId })
     setRevoking(undefined)
-    await changed("invitations", appId)
+    await changed()
   })
   return (
     <>

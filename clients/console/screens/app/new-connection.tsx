@@ -26,7 +26,7 @@ export function NewConnection({ appId, onClose }: { appId: string; onClose: () =
         ...{ clientId, clientSecret, redirectUris: words(redirects), signupEnabled: true },
       },
     })
-    await changed("connections", appId)
+    await changed()
     onClose()
   })
   return (

@@ -1,6 +1,7 @@
 import { PlaceStatus } from "@signet/proto/auth/v1/apps"
 import { Confirm, Counted, Failed, useAction } from "@signet/react/core"
 import { type ReactNode, useState } from "react"
+import { changed } from "../../ask.ts"
 import { t } from "../../text/screens.ts"
 import type { CountEnds } from "./place-counts.ts"
 
@@ -14,17 +15,16 @@ interface PlaceActionsProps {
   readonly suspend: () => Promise<unknown>
   readonly resume: () => Promise<unknown>
   readonly archive: () => Promise<unknown>
-  readonly onDone: () => Promise<unknown>
 }
 
 /** Suspends, resumes and archives an app, a tenant or a context. */
 export function PlaceActions(props: PlaceActionsProps): ReactNode {
-  const { name, status, ends, count, onDone } = props
+  const { name, status, ends, count } = props
   const [asked, setAsked] = useState<"suspend" | "archive">()
   const act = useAction(async (what: "suspend" | "resume" | "archive") => {
     await props[what]()
     setAsked(undefined)
-    await onDone()
+    await changed()
   })
   const button = (label: string, run: () => void) => (
     <button type="button" className="signet-button" disabled={act.isPending} onClick={run}>

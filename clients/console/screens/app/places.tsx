@@ -18,10 +18,7 @@ export function Tenants({ appId }: { appId: string }): ReactNode {
   const { scopes, tenantId: own } = useAccess()
   const canWrite = scopes.has("auth.tenants.write")
   const [isCreating, setCreating] = useState(false)
-  const list = useList(["tenants", appId], async (pageToken, signal) => {
-    const page = await admin.listTenants({ appId, pageToken, pageSize: 50 }, { signal })
-    return { items: page.tenants, nextPageToken: page.nextPageToken }
-  })
+  const list = useList(AppAuthService.method.listTenants, { appId, pageSize: 50 }, ({ tenants }) => tenants)
   return (
     <>
       {canWrite && own === undefined && (
@@ -58,7 +55,6 @@ export function Tenants({ appId }: { appId: string }): ReactNode {
         <NewPlace
           title={t.tenant.create}
           create={(name) => admin.createTenant({ appId, tenant: { name } })}
-          onDone={() => changed("tenants", appId)}
           onClose={() => setCreating(false)}
         />
       )}
@@ -71,10 +67,8 @@ export function Contexts({ appId, tenantId }: { appId: string; tenantId: string 
   const { scopes, tenantId: own, reaches } = useAccess()
   const canWrite = scopes.has("auth.tenants.write")
   const [isCreating, setCreating] = useState(false)
-  const list = useList(["contexts", appId, tenantId], async (pageToken, signal) => {
-    const page = await admin.listContexts({ appId, tenantId, pageToken, pageSize: 50 }, { signal })
-    return { items: page.contexts, nextPageToken: page.nextPageToken }
-  })
+  const request = { appId, tenantId, pageSize: 50 }
+  const list = useList(AppAuthService.method.listContexts, request, ({ contexts }) => contexts)
   return (
     <>
       {canWrite && reaches("tenant") && (
@@ -113,7 +107,6 @@ export function Contexts({ appId, tenantId }: { appId: string; tenantId: string 
           title={t.context.create}
           contextOf={own ?? "any"}
           create={(name, type, tenant) => admin.createContext({ appId, context: { name, type, tenantId: tenant } })}
-          onDone={() => changed("contexts", appId)}
           onClose={() => setCreating(false)}
         />
       )}
@@ -127,7 +120,6 @@ export function TenantActions({ tenant, isOwn }: { tenant: Tenant; isOwn: boolea
   const { appId, id: tenantId, name, status } = tenant
   const request = { appId, tenantId }
   const countsOf = usePlaceCounts(appId)
-  const onDone = () => changed("tenants")
   return (
     <>
       {status !== PlaceStatus.ARCHIVED && (
@@ -137,11 +129,10 @@ export function TenantActions({ tenant, isOwn }: { tenant: Tenant; isOwn: boolea
           update={async (renamed, etag) =>
             (await admin.updateTenant({ ...request, tenant: { name: renamed, etag }, updateMask: nameOnly })).tenant
           }
-          onSaved={onDone}
         />
       )}
       <PlaceActions
-        {...{ name, status, onDone, ends: isOwn ? t.tenant.ownEnds : t.tenant.ends }}
+        {...{ name, status, ends: isOwn ? t.tenant.ownEnds : t.tenant.ends }}
         count={countsOf({ tenantId })}
         suspend={() => admin.suspendTenant(request)}
         resume={() => admin.resumeTenant(request)}
@@ -156,7 +147,6 @@ function ContextActions({ context }: { context: Context }): ReactNode {
   const { appId, id: contextId, name, status } = context
   const request = { appId, contextId }
   const countsOf = usePlaceCounts(appId)
-  const onDone = () => changed("contexts", appId)
   return (
     <>
       {status !== PlaceStatus.ARCHIVED && (
@@ -166,11 +156,10 @@ function ContextActions({ context }: { context: Context }): ReactNode {
           update={async (renamed, etag) =>
             (await admin.updateContext({ ...request, context: { name: renamed, etag }, updateMask: nameOnly })).context
           }
-          onSaved={onDone}
         />
       )}
       <PlaceActions
-        {...{ name, status, onDone, ends: t.context.ends }}
+        {...{ name, status, ends: t.context.ends }}
         count={countsOf({ contextId })}
         suspend={() => admin.suspendContext(request)}
         resume={() => admin.resumeContext(request)}
@@ -187,18 +176,17 @@ interface NewPlaceProps {
   /** The tenant of a new context; "any" if the person chooses one. */
   readonly contextOf?: string
   readonly create: (name: string, type: string, tenantId: string) => Promise<unknown>
-  readonly onDone: () => Promise<unknown>
   readonly onClose: () => void
 }
 
-function NewPlace({ title, contextOf, create, onDone, onClose }: NewPlaceProps): ReactNode {
+function NewPlace({ title, contextOf, create, onClose }: NewPlaceProps): ReactNode {
   const [name, setName] = useState("")
   const [type, setType] = useState("")
   const isContext = contextOf !== undefined
   const [tenantId, setTenantId] = useState(contextOf === undefined || contextOf === "any" ? "" : contextOf)
   const act = useAction(async () => {
     await create(name, type, tenantId)
-    await onDone()
+    await changed()
     onClose()
   })
   return (

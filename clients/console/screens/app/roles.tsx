@@ -4,7 +4,7 @@ import { GrantLevel, Role_Status as Is, type Role } from "@signet/proto/auth/v1/
 import { amountOf, Confirm, Counted, enumName, Failed, Status, useAction, useService } from "@signet/react/core"
 import { type ReactNode, useState } from "react"
 import { useAccess } from "../../access.tsx"
-import { changed, useList } from "../../ask.ts"
+import { changed, skipToken, useList } from "../../ask.ts"
 import { EditDialog } from "../../edit-dialog.tsx"
 import { Field, List, words } from "../../page.tsx"
 import { Link } from "../../router.tsx"
@@ -14,7 +14,6 @@ import { useEdit } from "../../use-edit.ts"
 import { keyPrefixOf, RoleSearch } from "../role-search.tsx"
 
 export function Roles({ appId }: { appId: string }): ReactNode {
-  const admin = useService(AppAuthService)
   const { scopes, tenantId: own, reaches } = useAccess()
   const canWrite = scopes.has("auth.roles.write") && reaches("tenant")
   /** A tenant's administrator reads the app's roles, and changes the tenant's own. */
@@ -23,11 +22,8 @@ export function Roles({ appId }: { appId: string }): ReactNode {
   const [archiving, setArchiving] = useState<Role>()
   const [typed, setTyped] = useState("")
   const keyPrefix = keyPrefixOf(typed)
-  const list = useList(["roles", appId, "list", keyPrefix], async (pageToken, signal) => {
-    if (keyPrefix === undefined) return { items: [], nextPageToken: "" }
-    const page = await admin.listRoles({ appId, keyPrefix, pageToken, pageSize: 50 }, { signal })
-    return { items: page.roles, nextPageToken: page.nextPageToken }
-  })
+  const request = keyPrefix === undefined ? skipToken : { appId, keyPrefix, pageSize: 50 }
+  const list = useList(AppAuthService.method.listRoles, request, ({ roles }) => roles)
   return (
     <>
       <div className="bar">
@@ -106,7 +102,7 @@ function Archive({ appId, role, onClose }: { appId: string; role: Role; onClose:
   }
   const archive = useAction(async () => {
     await admin.archiveRole({ appId, roleId: role.id })
-    await Promise.all([changed("roles", appId), changed("grants")])
+    await changed()
     onClose()
   })
   return (
@@ -145,7 +141,7 @@ function RoleForm({ appId, role, onClose }: { appId: string; role: Role | undefi
       return (await admin.updateRole(request)).role
     },
     async onSaved() {
-      await changed("roles", appId)
+      await changed()
       onClose()
     },
   })
@@ -180,15 +176,13 @@ export function Permissions({ appId }: { appId: string }): ReactNode {
   const { scopes, reaches } = useAccess()
   const [key, setKey] = useState("")
   const [description, setDescription] = useState("")
-  const list = useList(["permissions", appId], async (pageToken, signal) => {
-    const page = await admin.listPermissions({ appId, pageToken, pageSize: 50 }, { signal })
-    return { items: page.permissions, nextPageToken: page.nextPageToken }
-  })
+  const { listPermissions } = AppAuthService.method
+  const list = useList(listPermissions, { appId, pageSize: 50 }, ({ permissions }) => permissions)
   const create = useAction(async () => {
     await admin.createPermission({ appId, permission: { key, description } })
     setKey("")
     setDescription("")
-    await changed("permissions", appId)
+    await changed()
   })
   return (
     <>

@@ -3,7 +3,7 @@ import { ServiceAccountService } from "@signet/proto/auth/v1/service_account_ser
 import { amountOf, Counted, dateOf, useService } from "@signet/react/core"
 import type { ReactNode } from "react"
 import { useAccess } from "../../access.tsx"
-import { changed, useAsk, useList } from "../../ask.ts"
+import { changed, skipToken, useList, useMethod } from "../../ask.ts"
 import { Card, Page } from "../../page.tsx"
 import { t as counted } from "../../text/counted.ts"
 import { t } from "../../text/screens.ts"
@@ -23,25 +23,18 @@ export function Delegations(): ReactNode {
 
 /** The names of the app's newest service accounts, by principal. */
 function useServiceNames(): ReadonlyMap<string, string> {
-  const machines = useService(ServiceAccountService)
   const { scopes, reaches } = useAccess()
   const canRead = scopes.has("auth.service_accounts.read") && reaches("tenant")
-  const { data } = useAsk(["services", "names", canRead], async (signal) => {
-    if (!canRead) return new Map<string, string>()
-    const { serviceAccounts } = await machines.listServiceAccounts({ pageSize: 200 }, { signal })
-    return new Map(serviceAccounts.map(({ principalId, name, clientId }) => [principalId, name || clientId]))
-  })
-  return data ?? new Map()
+  const { data } = useMethod(ServiceAccountService.method.listServiceAccounts, canRead ? { pageSize: 200 } : skipToken)
+  return new Map(data?.serviceAccounts.map(({ principalId, name, clientId }) => [principalId, name || clientId]))
 }
 
 function Policies(): ReactNode {
   const service = useService(DelegationService)
   const { app } = useAccess()
   const names = useServiceNames()
-  const list = useList(["delegations", "policies"], async (pageToken, signal) => {
-    const page = await service.listDelegationPolicies({ pageToken, pageSize: 50 }, { signal })
-    return { items: page.policies, nextPageToken: page.nextPageToken }
-  })
+  const { listDelegationPolicies } = DelegationService.method
+  const list = useList(listDelegationPolicies, { pageSize: 50 }, ({ policies }) => policies)
   const subjectOf = ({ tenantId }: DelegationPolicy) => tenantId || t.delegation.everyone(app?.name ?? t.nav.thisApp)
   const actorOf = ({ actorPrincipalId }: DelegationPolicy) => names.get(actorPrincipalId) ?? actorPrincipalId
   const count = async (policyId: string, signal: AbortSignal) => {
@@ -68,7 +61,7 @@ function Policies(): ReactNode {
         about={({ id, actor }) => <Counted about={counted.policy(actor)} count={(signal) => count(id, signal)} />}
         stop={async ({ id }) => {
           await service.revokeDelegationPolicy({ policyId: id })
-          await changed("delegations")
+          await changed()
         }}
       />
     </Card>
@@ -78,10 +71,7 @@ function Policies(): ReactNode {
 function Own(): ReactNode {
   const service = useService(DelegationService)
   const names = useServiceNames()
-  const list = useList(["delegations", "own"], async (pageToken, signal) => {
-    const page = await service.listDelegations({ pageToken, pageSize: 50 }, { signal })
-    return { items: page.delegations, nextPageToken: page.nextPageToken }
-  })
+  const list = useList(DelegationService.method.listDelegations, { pageSize: 50 }, ({ delegations }) => delegations)
   return (
     <Card title={t.delegation.own}>
       <Graph
@@ -101,7 +91,7 @@ function Own(): ReactNode {
         about={({ actor }) => counted.delegation(actor)}
         stop={async ({ id }) => {
           await service.revokeDelegation({ delegationId: id })
-          await changed("delegations")
+          await changed()
         }}
       />
     </Card>

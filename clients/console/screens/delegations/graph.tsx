@@ -1,5 +1,5 @@
 // Delegation as a graph: subject, acting service, called services.
-import { Confirm, Failed, type Listed, useAction } from "@signet/react/core"
+import { Confirm, Failed, type Listed, Loading, useAction } from "@signet/react/core"
 import { type ReactNode, useState } from "react"
 import { t } from "../../text/screens.ts"
 
@@ -34,7 +34,8 @@ export function Graph<Item>({ none, list, edgeOf, about, stop, below }: GraphPro
   return (
     <>
       <Failed error={list.error} retry={list.reload} />
-      {list.items.length === 0 && !list.isPending && <p className="empty">{none}</p>}
+      {list.items.length === 0 && list.isPending && <Loading />}
+      {list.items.length === 0 && !list.isPending && list.error === undefined && <p className="empty">{none}</p>}
       <ul className="graph">
         {list.items.map((item) => {
           const edge = edgeOf(item)
@@ -63,7 +64,7 @@ export function Graph<Item>({ none, list, edgeOf, about, stop, below }: GraphPro
         })}
       </ul>
       {list.hasMore && (
-        <button type="button" className="signet-button" onClick={list.more}>
+        <button type="button" className="signet-button" disabled={list.isPending} onClick={list.more}>
           {t.more}
         </button>
       )}

@@ -25,10 +25,8 @@ export function Standing(props: StandingProps): ReactNode {
 
 function People({ policy: { id: policyId }, actor }: StandingProps): ReactNode {
   const service = useService(DelegationService)
-  const list = useList(["delegations", "under", policyId], async (pageToken, signal) => {
-    const page = await service.listPolicyDelegations({ policyId, pageToken, pageSize: 50 }, { signal })
-    return { items: page.delegations, nextPageToken: page.nextPageToken }
-  })
+  const { listPolicyDelegations } = DelegationService.method
+  const list = useList(listPolicyDelegations, { policyId, pageSize: 50 }, ({ delegations }) => delegations)
   return (
     <Graph
       list={list}
@@ -41,7 +39,7 @@ function People({ policy: { id: policyId }, actor }: StandingProps): ReactNode {
       about={() => counted.delegationOfOther(actor)}
       stop={async ({ id: delegationId }) => {
         await service.revokePolicyDelegation({ policyId, delegationId })
-        await changed("delegations")
+        await changed()
       }}
     />
   )

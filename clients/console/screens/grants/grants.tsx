@@ -4,7 +4,7 @@ import { Confirm, enumName, Status, Time, useAction, useService } from "@signet/
 import { type ReactNode, useState } from "react"
 import { useAccess } from "../../access.tsx"
 import { changed, useList } from "../../ask.ts"
-import { List } from "../../page.tsx"
+import { type Column, List } from "../../page.tsx"
 import { Link, navigate } from "../../router.tsx"
 import { t as counted } from "../../text/counted.ts"
 import { t } from "../../text/screens.ts"
@@ -24,14 +24,12 @@ export function Grants({ appId, principalId = "", roleId = "" }: GrantsProps): R
   const canWrite = scopes.has("auth.grants.write")
   const [isCreating, setCreating] = useState(false)
   const [revoking, setRevoking] = useState<Grant>()
-  const list = useList(["grants", appId, principalId, roleId], async (pageToken, signal) => {
-    const page = await admin.listGrants({ appId, principalId, roleId, pageToken, pageSize: 50 }, { signal })
-    return { items: page.grants, nextPageToken: page.nextPageToken }
-  })
+  const request = { appId, principalId, roleId, pageSize: 50 }
+  const list = useList(AppAuthService.method.listGrants, request, ({ grants }) => grants)
   const revoke = useAction(async ({ id }: Grant) => {
     await admin.revokeGrant({ appId, grantId: id })
     setRevoking(undefined)
-    await changed("grants")
+    await changed()
   })
   return (
     <>
@@ -58,10 +56,8 @@ export function Grants({ appId, principalId = "", roleId = "" }: GrantsProps): R
         columns={[
           { head: t.grant.role, cell: ({ roleKey }) => <code>{roleKey}</code> },
           { head: t.grant.where, cell: whereOf },
-          {
-            head: t.grant.principal,
-            cell: (grant) => <Link to={`/people/${grant.principalId}`}>{grant.principalId}</Link>,
-          },
+          // The page of one principal names it in its heading.
+          ...(principalId === "" ? [principalColumn] : []),
           { head: t.grant.status, cell: (grant) => <Status name={enumName(Grant_Status, grant.status)} /> },
           { head: t.grant.expires, cell: (grant) => <Time at={grant.expiresAt} none={t.grant.never} /> },
           { head: t.grant.reason, cell: ({ reason }) => reason },
@@ -94,6 +90,11 @@ export function Grants({ appId, principalId = "", roleId = "" }: GrantsProps): R
       )}
     </>
   )
+}
+
+const principalColumn: Column<Grant> = {
+  head: t.grant.principal,
+  cell: (grant) => <Link to={`/people/${grant.principalId}`}>{grant.principalId}</Link>,
 }
 
 function whereOf({ tenantId, contextId, resource }: Grant): string {

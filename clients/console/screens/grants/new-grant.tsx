@@ -32,7 +32,7 @@ export function NewGrant({ appId, principalId, roleId, onClose }: NewGrantProps)
       ...(resource !== "" && { resource: { type, id: resource } }),
       ...(until !== "" && { expiresAt: timestampFromDate(new Date(until)) }),
     })
-    await changed("grants")
+    await changed()
     onClose()
   })
   return (

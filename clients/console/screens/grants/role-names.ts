@@ -1,7 +1,6 @@
 import { AppAuthService } from "@signet/proto/auth/v1/app_auth_service"
-import { useService } from "@signet/react/core"
 import { useAccess } from "../../access.tsx"
-import { useList } from "../../ask.ts"
+import { skipToken, useList } from "../../ask.ts"
 import { keyPrefixOf } from "../role-search.tsx"
 
 export interface RoleNames {
@@ -13,13 +12,9 @@ export interface RoleNames {
 
 /** The keys of an app's roles that begin with what was typed, newest first, page by page. */
 export function useRoleNames(appId: string, typed: string): RoleNames {
-  const admin = useService(AppAuthService)
   const { scopes } = useAccess()
   const keyPrefix = scopes.has("auth.roles.read") ? keyPrefixOf(typed) : undefined
-  const list = useList(["roles", appId, "names", keyPrefix], async (pageToken, signal) => {
-    if (keyPrefix === undefined) return { items: [], nextPageToken: "" }
-    const { roles, nextPageToken } = await admin.listRoles({ appId, keyPrefix, pageToken, pageSize: 40 }, { signal })
-    return { items: roles, nextPageToken }
-  })
+  const request = keyPrefix === undefined ? skipToken : { appId, keyPrefix, pageSize: 40 }
+  const list = useList(AppAuthService.method.listRoles, request, ({ roles }) => roles)
   return { names: new Map(list.items.map(({ id, key }) => [id, key])), hasMore: list.hasMore, more: list.more }
 }

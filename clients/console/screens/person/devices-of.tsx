@@ -2,10 +2,10 @@ import { createClient } from "@connectrpc/connect"
 import { AppAuthService } from "@signet/proto/auth/v1/app_auth_service"
 import { DeviceService } from "@signet/proto/messaging/v1/device_service"
 import { type Device, Device_Status as Is } from "@signet/proto/messaging/v1/records"
-import { claimsIn, enumName, Failed, Loading, Status, Time, useService, useSignet } from "@signet/react/core"
+import { claimsIn, enumName, Failed, Loading, Status, Time, useSignet } from "@signet/react/core"
 import { type ReactNode, useMemo, useState } from "react"
 import { useAccess } from "../../access.tsx"
-import { changed, useAsk, useList } from "../../ask.ts"
+import { changed, useAsk, useList, useMethod } from "../../ask.ts"
 import { Choice, Id } from "../../page.tsx"
 import { t } from "../../text/devices.ts"
 import { RevokeList } from "./revoke-list.tsx"
@@ -27,19 +27,16 @@ export function DevicesOf({ principalId }: { principalId: string }): ReactNode {
 
 function Devices({ principalId, canWrite }: { principalId: string; canWrite: boolean }): ReactNode {
   const { session } = useSignet()
-  const { appId, settings, tenantId: own } = useAccess()
+  const { settings, tenantId: own } = useAccess()
   const audience = settings.messagingAudience
-  const devices = useMemo(() => createClient(DeviceService, session.transport({ audience })), [session, audience])
+  const transport = useMemo(() => session.transport({ audience }), [session, audience])
   const [tenantId, setTenantId] = useState("")
-  const key = ["devices", appId, principalId, tenantId]
-  const list = useList(key, async (pageToken, signal) => {
-    const page = await devices.listUserDevices({ userId: principalId, tenantId, pageToken }, { signal })
-    return { items: page.devices, nextPageToken: page.nextPageToken }
-  })
+  const of = { userId: principalId, tenantId }
+  const list = useList(DeviceService.method.listUserDevices, of, ({ devices }) => devices, transport)
   const revoke = async (what: Device | "all") => {
     const deviceIds = what === "all" ? [] : [what.id]
-    await devices.revokeUserDevices({ userId: principalId, tenantId, deviceIds })
-    await Promise.all([changed(...key), changed("sessions", appId, principalId), changed("audit")])
+    await createClient(DeviceService, transport).revokeUserDevices({ ...of, deviceIds })
+    await changed()
   }
   return (
     <RevokeList
@@ -77,20 +74,17 @@ interface PlaceProps {
 
 /** Devices belong to the app or to one tenant: an administrator of the app chooses among the person's memberships. */
 function Place({ principalId, value, onChange }: PlaceProps): ReactNode {
-  const admin = useService(AppAuthService)
   const { appId } = useAccess()
-  const { data, error } = useAsk(["tenants of", appId, principalId], async (signal) => {
-    const { memberships } = await admin.listMemberships({ appId, principalId, pageSize: 200 }, { signal })
-    return [...new Set(memberships.map(({ tenantId }) => tenantId))].filter((tenantId) => tenantId !== "")
-  })
+  const { data, error } = useMethod(AppAuthService.method.listMemberships, { appId, principalId, pageSize: 200 })
   if (error) return <Failed error={error} />
-  if (data === undefined || data.length === 0) return null
+  const tenants = [...new Set(data?.memberships.map(({ tenantId }) => tenantId))].filter((tenantId) => tenantId !== "")
+  if (tenants.length === 0) return null
   return (
     <Choice
       label={t.place}
       value={value}
       onChange={onChange}
-      of={[["", t.wholeApp], ...data.map((tenantId) => [tenantId, tenantId] as const)]}
+      of={[["", t.wholeApp], ...tenants.map((tenantId) => [tenantId, tenantId] as const)]}
     />
   )
 }

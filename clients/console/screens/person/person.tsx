@@ -7,11 +7,11 @@ import {
   ProviderAccount_Status,
 } from "@signet/proto/auth/v1/records"
 import { PrincipalKind } from "@signet/proto/authz/v1/context"
-import { enumName, Failed, Loading, Status, Time, useService } from "@signet/react/core"
+import { enumName, Failed, Loading, Status, Time } from "@signet/react/core"
 import { Members } from "@signet/react/members"
 import type { ReactNode } from "react"
 import { useAccess } from "../../access.tsx"
-import { useAsk, useList } from "../../ask.ts"
+import { skipToken, useList, useMethod } from "../../ask.ts"
 import { Card, Facts, Id, List, Page } from "../../page.tsx"
 import { Link, useRoute } from "../../router.tsx"
 import { t } from "../../text/screens.ts"
@@ -26,8 +26,9 @@ export function Person(): ReactNode {
   const { parts } = useRoute()
   const principalId = parts[1] ?? ""
   const { appId, isInstallation, scopes, reaches } = useAccess()
+  const title = usePersonName(appId, principalId)
   return (
-    <Page title={t.person.title} about={<Id of={principalId} />} under={{ to: "/people", name: t.people.title }}>
+    <Page title={title} about={<Id of={principalId} />} under={{ to: "/people", name: t.people.title }}>
       {isInstallation ? <Identity principalId={principalId} /> : <p className="notice">{t.person.installationOnly}</p>}
       {scopes.has("auth.members.read") && (
         <Card title={t.person.memberships}>
@@ -46,11 +47,19 @@ export function Person(): ReactNode {
   )
 }
 
+/** The name of a person in the app; of a person without one, a general title. */
+function usePersonName(appId: string, principalId: string): string {
+  const { scopes } = useAccess()
+  // The list of devices asks the same, and shares the answer.
+  const request = { appId, principalId, pageSize: 200 }
+  const { listMemberships } = AppAuthService.method
+  const { data } = useMethod(listMemberships, scopes.has("auth.members.read") ? request : skipToken)
+  const profile = data?.memberships.find((one) => one.profile?.name)?.profile ?? data?.memberships[0]?.profile
+  return profile?.name || profile?.email || t.person.title
+}
+
 function Identity({ principalId }: { principalId: string }): ReactNode {
-  const admin = useService(AppAuthService)
-  const { data, error, refetch } = useAsk(["principal", principalId], (signal) =>
-    admin.getPrincipal({ principalId }, { signal }),
-  )
+  const { data, error, refetch } = useMethod(AppAuthService.method.getPrincipal, { principalId })
   if (error) return <Failed error={error} retry={() => void refetch()} />
   if (data === undefined) return <Loading />
   const { principal, identity, providerAccounts } = data
@@ -97,11 +106,8 @@ function Account({ account, principalId }: { account: ProviderAccount; principal
 }
 
 function Events({ principalId }: { principalId: string }): ReactNode {
-  const audit = useService(AuditService)
-  const list = useList(["audit", "of", principalId], async (pageToken, signal) => {
-    const page = await audit.listAuditEvents({ principalId, pageToken, pageSize: 10 }, { signal })
-    return { items: page.auditEvents, nextPageToken: page.nextPageToken }
-  })
+  const { listAuditEvents } = AuditService.method
+  const list = useList(listAuditEvents, { principalId, pageSize: 10 }, ({ auditEvents }) => auditEvents)
   return (
     <Card title={t.person.events} actions={<Link to={`/audit?principal=${principalId}`}>{t.person.allEvents}</Link>}>
       <List list={list} columns={eventColumns} keyOf={({ id }) => id} none={t.audit.none} label={t.person.events} />

@@ -31,7 +31,7 @@ export function PrincipalActions({ principal: { id, status } }: { principal: Pri
     }
     await calls[what]({ principalId: id })
     setAsked(undefined)
-    await Promise.all([changed("principal", id), changed("audit")])
+    await changed()
   })
   const button = (label: string, run: () => void) => (
     <button type="button" className="signet-button" disabled={act.isPending} onClick={run}>
@@ -77,7 +77,7 @@ function Lock({ principalId, onClose }: { principalId: string; onClose: () => vo
   const lock = useAction(async () => {
     const lockExpiresAt = timestampFromMs(Date.now() + Number(minutes) * 60_000)
     await admin.lockPrincipal({ principalId, lockExpiresAt, reason })
-    await Promise.all([changed("principal", principalId), changed("audit")])
+    await changed()
     onClose()
   })
   return (
@@ -120,7 +120,7 @@ export function ProviderAccountAction(props: { account: ProviderAccount; princip
     if (account.status === ProviderAccount_Status.BLOCKED) await admin.unblockProviderAccount(request)
     else await admin.blockProviderAccount(request)
     setAsking(false)
-    await changed("principal", principalId)
+    await changed()
   })
   if (account.status === ProviderAccount_Status.BLOCKED) {
     return (

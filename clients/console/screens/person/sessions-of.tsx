@@ -13,15 +13,12 @@ import { RevokeList } from "./revoke-list.tsx"
 export function SessionsOf({ principalId }: { principalId: string }): ReactNode {
   const { appId, scopes } = useAccess()
   const admin = useService(AppAuthService)
-  const key = ["sessions", appId, principalId]
-  const list = useList(key, async (pageToken, signal) => {
-    const page = await admin.listPrincipalSessions({ appId, principalId, pageToken }, { signal })
-    return { items: page.sessions, nextPageToken: page.nextPageToken }
-  })
+  const { listPrincipalSessions } = AppAuthService.method
+  const list = useList(listPrincipalSessions, { appId, principalId }, ({ sessions }) => sessions)
   const revoke = async (what: Session | "all") => {
     if (what === "all") await admin.revokePrincipalSessions({ appId, principalId })
     else await admin.revokePrincipalSession({ appId, sessionId: what.id })
-    await Promise.all([changed(...key), changed("audit")])
+    await changed()
   }
   return (
     <RevokeList
