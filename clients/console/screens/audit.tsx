@@ -15,7 +15,7 @@ type Filters = Readonly<Record<(typeof names)[number], string>>
 /** The events that the token's scope reaches, newest first, with filters in the address. */
 export function Audit(): ReactNode {
   const { query } = useRoute()
-  const filters = Object.fromEntries(names.map((name) => [name, query.get(name) ?? ""])) as Filters
+  const filters = filtersOf(query)
   const request = { ...requestOf(filters), pageSize: 50 }
   const list = useList(AuditService.method.listAuditEvents, request, ({ auditEvents }) => auditEvents)
   return (
@@ -27,6 +27,14 @@ export function Audit(): ReactNode {
   )
 }
 
+/** The filters of an address, without instants that are none. */
+function filtersOf(query: URLSearchParams): Filters {
+  const asked = names.map((name) => [name, query.get(name) ?? ""] as const)
+  const valid = asked.map(([name, text]) => [name, isInstant(name) && Number.isNaN(Date.parse(text)) ? "" : text])
+  return Object.fromEntries(valid) as Filters
+}
+const isInstant = (name: (typeof names)[number]): boolean => name === "from" || name === "until"
+
 function requestOf({ outcome, kinds, principal, target, tenant, app, from, until }: Filters) {
   return {
     ...{ appId: app, tenantId: tenant, principalId: principal, targetId: target, kinds: words(kinds) },
@@ -36,7 +44,8 @@ function requestOf({ outcome, kinds, principal, target, tenant, app, from, until
   }
 }
 
-const isOutcome = (name: string): name is keyof typeof Outcome => name in Outcome
+const isOutcome = (name: string): name is keyof typeof Outcome =>
+  typeof Outcome[name as keyof typeof Outcome] === "number"
 
 function FilterForm({ filters }: { filters: Filters }): ReactNode {
   const { isInstallation } = useAccess()
