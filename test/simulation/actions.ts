@@ -9,6 +9,7 @@ import type { Messenger } from "../../clients/core/messaging/messenger.ts"
 import { StoreFault } from "../../clients/core/messaging/testing/faulty-store.ts"
 import { envelopeShape } from "../../server/rpc/messaging/conversation/conversation-shape.ts"
 import { createDevice, type SimulatedDevice, type Stage } from "./device.ts"
+import { reasonOf } from "./reason-of.ts"
 import type { Seeded } from "./seeded.ts"
 
 /** A message that somebody wrote. */
@@ -147,12 +148,6 @@ export function failedIn(cast: Pick<Cast, "trace" | "bugs">): Stage["failed"] {
     cast.trace.push(`${name} failed: ${reasonOf(error)}`)
     if (!isKnown(error)) cast.bugs.push(`an event tells of ${reasonOf(error)}`)
   }
-}
-
-export const reasonOf = (error: unknown): string => {
-  if (isMessagingError(error)) return error.reason
-  const failure = failureOf(error)
-  return failure?.reason ?? String(error)
 }
 
 /** Whether it is a refusal of the messenger or the service, or what was planted. */

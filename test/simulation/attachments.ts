@@ -2,9 +2,10 @@
 import { parseId } from "@signet/kernel/ids"
 import { isGone } from "@signet/kernel/messaging/attachment"
 import type { AttachmentOptions, Messenger } from "../../clients/core/messaging/index.ts"
-import { attempt, type Cast, reasonOf } from "./actions.ts"
+import { attempt, type Cast } from "./actions.ts"
 import type { SimulatedDevice } from "./device.ts"
 import type { Playing } from "./features.ts"
+import { reasonOf } from "./reason-of.ts"
 import type { Seeded } from "./seeded.ts"
 import { leaves, watchWebCrypto } from "./web-crypto.ts"
 

@@ -2,11 +2,15 @@
 
 import { createMessengerWith } from "../../clients/core/messaging/create-messenger.ts"
 import type { Messenger } from "../../clients/core/messaging/messenger.ts"
-import type { Engine } from "../../clients/core/messaging/mls.ts"
+import type { Engine, EngineOptions } from "../../clients/core/messaging/mls.ts"
 import type { MessagingStore } from "../../clients/core/messaging/store/store.ts"
 import { type Fault, type FaultyStore, faultyStore } from "../../clients/core/messaging/testing/faulty-store.ts"
 import { testBox } from "../../clients/core/messaging/testing/test-box.ts"
 import type { SecretBox } from "../../clients/core/secret-box.ts"
+import { openInTurns } from "./cores/app.ts"
+import { baseUrl, type Core, keyPackages, platform } from "./cores/core.ts"
+import { type History, recordedService, recordedStore } from "./cores/history.ts"
+import type { Lane, Turns } from "./cores/turns.ts"
 import type { Feature } from "./features.ts"
 import { clockThrough, createGate, type Gate, storeThrough, transportThrough } from "./frozen.ts"
 import { type Answering, lineTo, type Network } from "./network.ts"
@@ -38,6 +42,15 @@ export interface Stage {
   readonly features: ReadonlySet<Feature>
   /** The engine of a device that is not what it should be. */
   readonly engineOf?: (device: string, engine: Engine) => Engine
+  /** Default: messengers are in this process, and their ports answer at once. */
+  readonly compared?: Compared
+}
+
+/** A run whose history is compared with another run's. */
+interface Compared {
+  readonly core: Core
+  readonly turns: Turns
+  readonly history: History
 }
 
 export interface SimulatedDevice {
@@ -73,6 +86,14 @@ export interface SimulatedDevice {
   readonly isLost: boolean
 }
 
+interface Process {
+  readonly store: FaultyStore
+  readonly gate: Gate | undefined
+  isStopped: boolean
+  /** Of a run that is compared. */
+  lane: Lane | undefined
+}
+
 interface Shared {
   readonly stored: SharedStore
   readonly box: SecretBox
@@ -87,7 +108,7 @@ export function createDevice(
   random: Seeded,
   beside?: SimulatedDevice,
 ) {
-  const { service, schedule, network, watching } = stage
+  const { service, schedule, network, watching, compared } = stage
   const store = beside?.store ?? openRewindableStore()
   const box = beside?.shared?.box ?? testBox()
   const hasTabs = stage.features.has("tabs")
@@ -97,7 +118,7 @@ export function createDevice(
   const streamRandom = random.fork("stream")
   const ownRandom = random.fork("random")
   let messenger: Messenger | undefined
-  let process: { readonly store: FaultyStore; readonly gate: Gate | undefined; isStopped: boolean } | undefined
+  let process: Process | undefined
   const reports: { readonly log: ReportLog; readonly isOver: () => boolean }[] = []
   let listening: AbortController | undefined
   let isLost = false
@@ -121,13 +142,16 @@ export function createDevice(
       if (device.isLost) throw new Error("the process has ended")
       const fault = endsAt === undefined ? undefined : { ...endsAt, ends: true }
       const gate = hasTabs ? createGate() : undefined
-      const disk = stage.disk(gate === undefined ? store : storeThrough(gate, store))
-      const started = { store: faultyStore(disk, fault), gate, isStopped: false }
+      const lasting = compared === undefined ? store : recordedStore(store, name, compared.history)
+      const disk = stage.disk(gate === undefined ? lasting : storeThrough(gate, lasting))
+      const started: Process = { store: faultyStore(disk, fault), gate, isStopped: false, lane: undefined }
       process = started
       const isDead = () => started.isStopped || started.store.isDead || device.isLost
       const clock = gate === undefined ? schedule : clockThrough(gate, schedule)
       const alive = endable(started.store, isDead)
-      const line = lineTo(service.transport, {
+      const recorded =
+        compared === undefined ? service.transport : recordedService(service.transport, name, compared.history)
+      const line = lineTo(recorded, {
         device: name,
         isDead,
         network,
@@ -150,33 +174,39 @@ export function createDevice(
         },
       })
       messenger = undefined
-      const opened = await createMessengerWith(
-        {
-          messaging: { baseUrl: "https://messaging.example", issuerRootKeys: [service.rootKey] },
-          session: {
-            appId: app.id,
-            tenantId: undefined,
-            userId,
-            accessToken: async () => token(),
-            renewToken: async () => token(),
+      const watched = (options: EngineOptions) => {
+        const engine = watchedEngine(name, watching, options)
+        return stage.engineOf?.(name, engine) ?? engine
+      }
+      const session = { appId: app.id, userId }
+      const { rootKey } = service
+      const openAtOnce = () =>
+        createMessengerWith(
+          {
+            messaging: { baseUrl, issuerRootKeys: [rootKey] },
+            session: {
+              ...session,
+              tenantId: undefined,
+              accessToken: async () => token(),
+              renewToken: async () => token(),
+            },
+            transport: gate === undefined ? line : transportThrough(gate, line),
+            store: gate === undefined ? alive : stored.tab(alive, { clock, isDead }),
+            secretBox: box,
+            clock,
+            random: ownRandom,
+            platform,
           },
-          transport: gate === undefined ? line : transportThrough(gate, line),
-          store: gate === undefined ? alive : stored.tab(alive, { clock, isDead }),
-          secretBox: box,
-          clock,
-          random: ownRandom,
-          platform: "simulated",
-        },
-        {
-          suite,
-          verify: verifyOnce,
-          openEngine: async (options) => {
-            const engine = watchedEngine(name, watching, options)
-            return stage.engineOf?.(name, engine) ?? engine
-          },
-          keyPackageTarget: 3,
-        },
-      )
+          { suite, verify: verifyOnce, openEngine: async (options) => watched(options), keyPackageTarget: keyPackages },
+        )
+      async function openCompared({ core, turns, history }: Compared): Promise<Messenger> {
+        const lane = turns.lane({ isOver: isDead, bytes: ownRandom.bytes })
+        started.lane = lane
+        const own = { random: ownRandom, suite: seededSuite(ownRandom, watching), watched }
+        const host = { device: name, lane, schedule, history, session, rootKey, token, store: alive, box }
+        return openInTurns(core, { ...host, ...own, transport: line })
+      }
+      const opened = await (compared === undefined ? openAtOnce() : openCompared(compared))
       const log = createReportLog()
       reports.push({ log, isOver: () => isDead() || process !== started })
       opened.subscribe((event) => {
@@ -205,6 +235,7 @@ export function createDevice(
     stop() {
       device.hearNoMore()
       if (process !== undefined) process.isStopped = true
+      process?.lane?.end()
       device.thaw()
       messenger = undefined
     },

@@ -4,9 +4,10 @@ import { parseId } from "@signet/kernel/ids"
 import { hex } from "@signet/kernel/messaging/bytes"
 import { isOnTheWayOut } from "@signet/kernel/messaging/directive"
 import type { MessagingDevice } from "@signet/kernel/messaging/records"
-import { type Cast, reasonOf, wake } from "./actions.ts"
+import { type Cast, wake } from "./actions.ts"
 import type { SimulatedDevice } from "./device.ts"
 import type { Playing } from "./features.ts"
+import { reasonOf } from "./reason-of.ts"
 import type { Seeded } from "./seeded.ts"
 
 const dayMs = 86_400_000

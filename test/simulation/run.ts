@@ -1,4 +1,5 @@
-// npm run simulate -- [--seed N] [--count N | --minutes N] [--steps N] [--hostility NAME] [--with FEATURE,FEATURE|all] [--trace]
+// npm run simulate -- [--seed N] [--count N | --minutes N] [--steps N] [--hostility NAME] [--with FEATURE,FEATURE|all]
+//   [--core wasm] [--trace]
 import { randomInt } from "node:crypto"
 import { parseArgs } from "node:util"
 import { parseFeatures } from "./features.ts"
@@ -13,6 +14,7 @@ const { values } = parseArgs({
     steps: { type: "string", default: "60" },
     hostility: { type: "string" },
     with: { type: "string" },
+    core: { type: "string" },
     trace: { type: "boolean", default: false },
   },
 })
@@ -20,6 +22,8 @@ const { hostility } = values
 if (hostility !== undefined && !isHostility(hostility)) {
   fail(`There is no hostility ${hostility}. There are: ${hostilities.join(", ")}.`)
 }
+if (values.core !== undefined && values.core !== "wasm") fail(`There is no core ${values.core}. There is: wasm.`)
+const compareIn = values.core === undefined ? undefined : await comparing()
 const minutes = values.minutes === undefined ? undefined : positive("minutes", values.minutes)
 const features = values.with === undefined ? [] : parseFeatures(values.with)
 // With --minutes and without --seed, other seeds each time. Each line has its seed, so a run can be repeated.
@@ -38,15 +42,25 @@ for (; isDue(seed); seed++) {
     ...(hostility === undefined ? {} : { hostility }),
   }
   const startedAt = performance.now()
-  const { violations, trace, fingerprint, lies } = await simulate(asked)
+  const compared = compareIn && (await compareIn(asked))
+  const { violations, trace, fingerprint, lies } = compared?.inNode ?? (await simulate(asked))
   if (values.trace) console.log(trace.join("\n"))
   const took = Math.round(performance.now() - startedAt)
   console.log(`seed ${seed}: ${trace.length} things done, ${lies} lies, ${took} ms, ${fingerprint}`)
-  for (const violation of violations) console.log(`  ${violation}`)
-  if (violations.length > 0) failed.push(seed)
+  const found = compared?.difference === undefined ? violations : [...violations, compared.difference]
+  for (const violation of found) console.log(`  ${violation}`)
+  if (found.length > 0) failed.push(seed)
 }
 if (minutes !== undefined) console.log(`${seed - first} seeds, ${failed.length} failed: ${failed.join(", ") || "none"}`)
 if (failed.length > 0) process.exitCode = 1
+
+/** A run without a core needs no engine. */
+async function comparing() {
+  const { compare } = await import("./cores/compare.ts")
+  const { engineCore } = await import("./cores/engine-core.ts")
+  const core = await engineCore()
+  return (play: Parameters<typeof compare>[0]) => compare(play, core)
+}
 
 function positive(name: string, text: string): number {
   const number = Number(text)

@@ -16,9 +16,11 @@ export function seeded(seed: string): Seeded {
   let counter = 0
   let pool = Buffer.alloc(0)
   const take = (length: number): Buffer => {
-    while (pool.length < length) {
-      pool = Buffer.concat([pool, createHash("sha512").update(`${seed}/${counter++}`).digest()])
+    const pieces = [pool]
+    for (let size = pool.length; size < length; size += 64) {
+      pieces.push(createHash("sha512").update(`${seed}/${counter++}`).digest())
     }
+    if (pieces.length > 1) pool = Buffer.concat(pieces)
     const taken = pool.subarray(0, length)
     pool = pool.subarray(length)
     return taken

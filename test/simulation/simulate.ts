@@ -3,6 +3,10 @@ import type { MessagingStore } from "../../clients/core/messaging/store/store.ts
 import { act, addDevice, attempt, type Cast, failedIn, wake } from "./actions.ts"
 import { playAttachments } from "./attachments.ts"
 import { playBackup } from "./backup.ts"
+import { type Core, notCompared } from "./cores/core.ts"
+import { drawFrom } from "./cores/draws.ts"
+import { createHistory, type History } from "./cores/history.ts"
+import { createTurns } from "./cores/turns.ts"
 import type { Feature, Playing } from "./features.ts"
 import { hearInPeace, playHints, settleByHints } from "./hints.ts"
 import { type Hostility, hostileService } from "./hostile.ts"
@@ -29,6 +33,10 @@ export interface Play {
   readonly features?: readonly Feature[]
   /** A store that is not what it should be: to see that it is noticed. */
   readonly disk?: (store: MessagingStore) => MessagingStore
+  /** Opens the messengers of a run that records its history. Default: they are in this process, and nothing is recorded. */
+  readonly core?: Core
+  /** The states of commits in an earlier run of the same play: a hostile service needs them where devices are not watched. */
+  readonly leadsTo?: Outcome["leadsTo"]
 }
 
 export interface Outcome {
@@ -39,6 +47,10 @@ export interface Outcome {
   readonly fingerprint: string
   /** How often the service was hostile. */
   readonly lies: number
+  /** Of a run with a core: until the checks, which read what devices have. */
+  readonly history: History["entries"] | undefined
+  /** The states that commits lead to. */
+  readonly leadsTo: ReadonlyMap<string, Uint8Array>
 }
 
 /** What each feature adds, besides what the stage does differently where it is on. */
@@ -66,12 +78,16 @@ export async function simulate({
   hostility,
   features = [],
   disk = (store) => store,
+  core,
+  leadsTo,
 }: Play): Promise<Outcome> {
+  const left = core === undefined ? [] : features.filter((one) => notCompared.includes(one))
+  if (left.length > 0) throw new RangeError(`histories are not compared with ${left.join()}`)
   const random = seeded(`signet ${seed}`)
   const schedule = createSchedule(startMs)
   const service = await openService(random.fork("service"), schedule)
   const network = { faults: { drops: 0, duplicates: 0 }, parted: new Set<string>(), isDown: false }
-  const watching = createWitness()
+  const watching = createWitness(leadsTo)
   const ghost = service.newUser()
   const hostile = hostileService(hostility, {
     random: random.fork("hostile"),
@@ -79,6 +95,7 @@ export async function simulate({
     witness: watching,
     ghost,
   })
+  const compared = core && { core, turns: createTurns(schedule), history: createHistory(schedule.nowMs) }
   const told = { trace: [], bugs: [] }
   const cast: Cast = {
     ...told,
@@ -101,6 +118,7 @@ export async function simulate({
     refreshes: new Map(),
     restored: undefined,
     rewound: new Map(),
+    ...(compared && { compared }),
   }
   const playing = features.flatMap((feature) => playings[feature]?.(cast, random.fork(feature)) ?? [])
   const play = async () => {
@@ -128,16 +146,31 @@ export async function simulate({
     if (hostility === undefined && cast.features.has("hints")) await hearInPeace(cast)
     if (hostility === undefined) await restartAll(cast)
     else await recover(cast, () => settle(cast))
+    // Each read is in the history.
+    if (compared !== undefined) for (const device of cast.devices) await pictureOf(cast, device)
   }
+  const returnDraws = compared && drawFrom(compared.turns)
   try {
     await schedule.until(play())
   } catch (error) {
     cast.bugs.push(`the run does not end: ${error}`)
   }
-  const found = [violationsOf(cast, hostility, ghost), ...playing.map(async (one) => (await one.violations?.()) ?? [])]
+  returnDraws?.()
+  const history = compared?.history.entries.slice()
+  const found =
+    core?.isWatched === false
+      ? [cast.bugs]
+      : [violationsOf(cast, hostility, ghost), ...playing.map(async (one) => (await one.violations?.()) ?? [])]
   const violations = (await schedule.until(Promise.all(found))).flat()
   const fingerprint = createHash("sha256").update(cast.trace.join("\n")).update(violations.join("\n")).digest("hex")
-  return { violations, trace: cast.trace, fingerprint: fingerprint.slice(0, 16), lies: hostile.lies }
+  return {
+    violations,
+    trace: cast.trace,
+    fingerprint: fingerprint.slice(0, 16),
+    lies: hostile.lies,
+    history,
+    leadsTo: watching.leadsTo,
+  }
 }
 
 async function begin(cast: Cast): Promise<void> {

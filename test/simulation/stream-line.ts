@@ -79,14 +79,14 @@ export function streamOver(service: Transport, line: StreamLine): Transport["str
   return stream
 }
 
-interface Arrivals<Item> {
+export interface Arrivals<Item> {
   put(item: Item): void
   end(): void
   fail(error: unknown): void
   read(closed: () => void): AsyncIterable<Item>
 }
 
-function createArrivals<Item>(): Arrivals<Item> {
+export function createArrivals<Item>(): Arrivals<Item> {
   const waiting: Item[] = []
   let over: { readonly error: unknown } | "ended" | undefined
   let wake = () => {}

@@ -40,12 +40,13 @@ export interface Witness {
 const node = makeNodeSuite()
 const verify = once(node.verify)
 
-export function createWitness(): Watching {
+/** @param known States that commits lead to, of an earlier run. */
+export function createWitness(known?: ReadonlyMap<string, Uint8Array>): Watching {
   /** Keys of sealed bytes, by their last 16, which are an application message's last too. */
   const keyOfTag = new Map<string, { readonly key: string; readonly keyAndNonce: string }>()
   const messageOfKey = new Map<string, string>()
   const tags: Witness["tags"] = new Map()
-  const leadsTo: Witness["leadsTo"] = new Map()
+  const leadsTo: Witness["leadsTo"] = new Map(known)
   const violations: string[] = []
   const copies = new Set<string>()
   const openedBy = new Set<string>()
