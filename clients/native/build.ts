@@ -22,8 +22,17 @@ export interface BuiltCore {
   readonly bytecode: Uint8Array<ArrayBuffer>
 }
 
-/** Builds the core, unless it was built from the same inputs before. */
-export async function buildCore(): Promise<BuiltCore> {
+let running: Promise<BuiltCore> | undefined
+
+/** Builds the core, unless it was built from the same inputs before. Calls at the same time share a build. */
+export function buildCore(): Promise<BuiltCore> {
+  running ??= buildOnce().finally(() => {
+    running = undefined
+  })
+  return running
+}
+
+async function buildOnce(): Promise<BuiltCore> {
   const wasm = readEngine()
   const inputs = hashOfInputs()
   const files = {
