@@ -10,7 +10,7 @@ import type { AccountKey, App, ProviderAccount, ProviderClient } from "@signet/k
 import type { LinkProviderAccountRequest } from "@signet/proto/auth/v1/account_service"
 import { sessionUserOf } from "../../serving/call/call.ts"
 import { ofUser } from "../audit/audit.ts"
-import { sealProviderToken } from "../auth/sign-in/account.ts"
+import { accountKeyOf, sealProviderToken } from "../auth/sign-in/account.ts"
 import { loadConfiguration } from "../auth/sign-in/configuration.ts"
 import { countingGuesses } from "../auth/sign-in/guesses.ts"
 import { useProof } from "../auth/sign-in/magic-link.ts"
@@ -85,7 +85,7 @@ interface Linking extends Self {
 async function link(linking: Linking, proof: Proof): Promise<ProviderAccount | Refused> {
   const { tx, client, refuse } = linking
   // As every use of a token: under the account's lock.
-  await lockByKey(linking, keyOf(linking))
+  await lockByKey(linking, accountKeyOf(linking))
   const used = await useProof(linking, proof)
   if (used !== undefined) return refuse("provider_account.linked", used)
   if ((await tx.apps.lockSharedProviderClient(client.id)) !== "ACTIVE") {
@@ -96,7 +96,7 @@ async function link(linking: Linking, proof: Proof): Promise<ProviderAccount | R
 
 async function attach(linking: Linking): Promise<ProviderAccount | Refused> {
   const { tx, identity, record, refuse } = linking
-  const key = keyOf(linking)
+  const key = accountKeyOf(linking)
   const found = await lockByKey(linking, key)
   const plan = planLink(found, identity.id)
   const target = (id: ProviderAccountId) => ({ type: "provider_account", id })
@@ -124,13 +124,6 @@ async function attach(linking: Linking): Promise<ProviderAccount | Refused> {
     }
   }
 }
-
-const keyOf = ({ client, vouched }: Pick<Linking, "client" | "vouched">): AccountKey => ({
-  provider: client.provider,
-  issuer: client.canonicalIssuer,
-  subject: vouched.subject,
-  providerTenant: vouched.providerTenant,
-})
 
 async function lockByKey({ tx }: Pick<Self, "tx">, key: AccountKey): Promise<ProviderAccount | undefined> {
   const found = await tx.identities.findAccount(key)

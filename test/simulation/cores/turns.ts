@@ -48,7 +48,7 @@ export function createTurns(schedule: Pick<Schedule, "outside">): Turns {
   let bytes: Turns["bytes"]
 
   async function run(): Promise<void> {
-    // Those who ask for turns finish their own work first.
+    // The code that asked for a turn finishes its own work first.
     await settled()
     for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) {
       const { lane, work } = next

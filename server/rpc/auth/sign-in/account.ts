@@ -4,7 +4,7 @@ import { formatProviderToken } from "@signet/kernel/identity/provider-client"
 import type { Vouched } from "@signet/kernel/identity/provider-ports"
 import type { ProviderAccountId } from "@signet/kernel/ids"
 import { providerTokenLabel } from "@signet/kernel/keys/sealed-columns"
-import type { ProviderAccount, ProviderClient } from "@signet/kernel/records"
+import type { AccountKey, ProviderAccount, ProviderClient } from "@signet/kernel/records"
 import type { Deps } from "../../deps.ts"
 import type { VouchedSignIn } from "./entry.ts"
 
@@ -19,6 +19,14 @@ export function sealProviderToken(
   const text = formatProviderToken({ clientId: client.id, token: providerRefreshToken })
   return deps.secrets.seal(providerTokenLabel(id), new TextEncoder().encode(text))
 }
+
+/** The key of the account that the provider vouched for. */
+export const accountKeyOf = ({ client, vouched }: Pick<VouchedSignIn, "client" | "vouched">): AccountKey => ({
+  provider: client.provider,
+  issuer: client.canonicalIssuer,
+  subject: vouched.subject,
+  providerTenant: vouched.providerTenant,
+})
 
 interface AccountUse {
   /** The address that the session's statement stores; null if the provider sent none. */

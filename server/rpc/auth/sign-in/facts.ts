@@ -3,9 +3,9 @@
 import type { Place } from "@signet/kernel/administration/ports"
 import type { SignInFacts } from "@signet/kernel/identity/first-login"
 import type { LockedSignIn, SignInAuthority, SignInRecords } from "@signet/kernel/ports"
-import type { AccountKey } from "@signet/kernel/records"
 import { parseOpaque } from "@signet/kernel/token/opaque"
 import { tenantMembershipOf } from "../../place.ts"
+import { accountKeyOf } from "./account.ts"
 import type { Entry, VouchedSignIn } from "./entry.ts"
 import { withCurrentAuthority } from "./inviter.ts"
 
@@ -40,7 +40,7 @@ export async function loadFacts(entry: Entry): Promise<LoadedFacts> {
 
 /** The facts without locks, for a sign-in without an invitation. They may have changed since. */
 export async function findFacts(signIn: VouchedSignIn): Promise<LoadedFacts> {
-  const of = { place: placeOf(signIn), clientId: signIn.client.id, account: keyOf(signIn) }
+  const of = { place: placeOf(signIn), clientId: signIn.client.id, account: accountKeyOf(signIn) }
   const { authority, ...records } = await signIn.deps.store.signIns.find(of)
   return factsOf(signIn, records, authority)
 }
@@ -73,15 +73,8 @@ function factsOf(
 
 const placeOf = ({ request: { appId, tenantId, contextId } }: VouchedSignIn): Place => ({ appId, tenantId, contextId })
 
-const keyOf = ({ request, client, vouched }: VouchedSignIn): AccountKey => ({
-  provider: request.provider,
-  issuer: client.canonicalIssuer,
-  subject: vouched.subject,
-  providerTenant: vouched.providerTenant,
-})
-
 async function lockPerson(entry: Entry, place: Place): Promise<LockedSignIn> {
-  const locked = await entry.tx.signIns.lock({ place, clientId: entry.client.id, account: keyOf(entry) })
+  const locked = await entry.tx.signIns.lock({ place, clientId: entry.client.id, account: accountKeyOf(entry) })
   // Another identity linked the account after the look-up.
   if (locked.account !== undefined && locked.account.identityId !== locked.identityId) return lockPerson(entry, place)
   return locked

@@ -48,7 +48,7 @@ type Entered = ReturnType<typeof enter>
 
 const answers = (calls: readonly Entered[]) => Promise.all(calls.map(({ isEntered }) => isEntered))
 
-/** What a sign-in that was not entered must not leave behind. */
+/** Expects that the sign-in stored no session, token or event, and used up no token of the provider. */
 async function expectNothing(store: Store, { session, token, events, uses }: Entered) {
   await store.transaction(async (tx) => {
     expect(await tx.sessions.find(session.id)).toBeUndefined()
