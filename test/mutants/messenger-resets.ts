@@ -103,6 +103,14 @@ export const resetMutants: readonly Mutant[] = [
     name: "a reset after lost or withheld messages is followed, and the timeline shows the gap",
   },
   {
+    fault: "a restored state sends what it has encrypted with used keys",
+    file: `${client}/sending/accepted.ts`,
+    from: "    if (hasUsedKey(stored, record)) continue\n",
+    to: "",
+    test: "test/story/messenger-reset.test.ts",
+    name: "messages that a restored store has encrypted with used keys are encrypted again for the new group",
+  },
+  {
     fault: "any commit is followed after a gap",
     file: `${client}/conversation/order.ts`,
     from: "return isOfOtherGroup(local.group, envelope)",

@@ -86,6 +86,10 @@ test.runIf(isLong)("a device that was added by a key package that its restored s
   expectSound(422983400, { features }),
 )
 
+test.runIf(isLong)("a restored device does not send again what it has encrypted with used keys", () =>
+  expectSound(714507352, { features }),
+)
+
 test.runIf(isLong)("a device that registers before it has key packages is soon added by the user's other device", () =>
   expectSound(42, { features: ["hints", "tabs", "renewal"] }),
 )

@@ -8,6 +8,7 @@ import { failureOf } from "../../clients/core/errors.ts"
 import type { TimelineEntry } from "../../clients/core/messaging/events.ts"
 import { type Deployment, startDeployment } from "../support/edge-server.ts"
 import { isLong } from "../support/effort.ts"
+import { copyOf } from "../support/messaging/copied-store.ts"
 import { lyingTransport } from "../support/messaging/lying-transport.ts"
 import { type Messengers, messengersOn, type OpenedMessenger, textsIn } from "../support/messaging/messengers.ts"
 import { movedClock } from "../support/messaging/moved-clock.ts"
@@ -164,6 +165,27 @@ test.runIf(isLong).each([
     await syncAll(ada, second)
     expect(await statusOf(ada, id)).toBe("active")
     expect(await textsIn(second, id)).toEqual(["hello"])
+  },
+)
+
+test.runIf(isLong)(
+  "messages that a restored store has encrypted with used keys are encrypted again for the new group",
+  waiting,
+  async () => {
+    const [ada, bob] = [await newcomer("ada restored"), await newcomer("bob offline")]
+    const { id } = await ada.messenger.createDirectConversation(bob.person.userId)
+    await syncAll(bob)
+    const backup = await copyOf(ada.store)
+    await ada.messenger.send(id, utf8("one"))
+    await ada.messenger.close()
+    await pass()
+    const restored = await messengers.open(ada.person, { clock, store: backup, box: ada.box })
+    for (const text of ["two", "three"]) await restored.messenger.encryptMessage(id, utf8(text))
+    await syncAll(restored)
+    expect(await kindsIn(restored, id)).toEqual(["membership", "unreadable", "reset", "message", "message"])
+    await syncAll(bob)
+    expect(await kindsIn(bob, id)).not.toContain("unreadable")
+    expect(await textsIn(bob, id)).toEqual(["one", "two", "three"])
   },
 )
 

@@ -290,14 +290,14 @@ const rows: readonly (readonly [string, StoredConversation, EnvelopeEvent, objec
     "an unknown own message reveals a restored state",
     active,
     rejected(message(), new MlsError("OWN_UNKNOWN", "")),
-    { processedSeq: 7n, status: Status.ROLLED_BACK },
+    { processedSeq: 7n, status: Status.ROLLED_BACK, usedEpoch: group.epoch },
     [entryOf({ ...at, is: "unreadable", reason: "OWN_UNKNOWN" }), { do: "dropUncertain", untilMs: at.atMs }],
   ],
   [
-    "an unknown own message changes nothing for a device that waits to be added again",
+    "an unknown own message only marks the epoch of a device that waits to be added again",
     waiting,
     rejected(message(), new MlsError("OWN_UNKNOWN", "")),
-    { processedSeq: 7n },
+    { processedSeq: 7n, usedEpoch: group.epoch },
     [entryOf({ ...at, is: "unreadable", reason: "OWN_UNKNOWN" })],
   ],
   [

@@ -14,7 +14,7 @@ import { removeOutboxItem } from "../sending/outbox-rows.ts"
 import { type LocalGroup, type StoredConversation, withoutGroup, withRecord } from "../state/stored-conversation.ts"
 import type { Arrival, At, CommitOutcome, Decision, DraftEffect, EnvelopeEvent } from "./event.ts"
 import { actionFor, isAfterLoss, isLaterReset, isStagedCommit, isUnannounced } from "./order.ts"
-import { groupToRead, isAway } from "./status.ts"
+import { groupToRead, isAway, withUsedKeys } from "./status.ts"
 
 type EnvelopeDecision = Decision<DraftEffect>
 type Of<On extends EnvelopeEvent["on"]> = Extract<EnvelopeEvent, { on: On }>
@@ -138,12 +138,12 @@ function afterVerdict(state: StoredConversation, arrival: Arrival, verdict: Verd
     const entry = { ...acceptedAt(envelope), is: "unreadable", reason } as const
     // This device signed the message, and does not know it: the stored state is older than one that was used.
     return reason === "OWN_UNKNOWN"
-      ? rolledBack(next, envelope, { do: "entry", entry })
+      ? afterNewer(next, envelope, { do: "entry", entry })
       : to(next, { do: "entry", entry })
   }
   // This device committed, but its state does not have the commit: an older state was restored. The service asserts the
   // envelope's sender. It is credible with a valid receipt, if the commit names our leaf.
-  if (isCommit && isOwn && reason === "MLS_BAD_SENDER") return rolledBack(withoutGroup(state), envelope)
+  if (isCommit && isOwn && reason === "MLS_BAD_SENDER") return afterNewer(withoutGroup(state), envelope)
   if (!arrival.hasFreshKeys && mayBeStaleKeys(verdict)) return to(state, { do: "end", why: "needsIssuerKeys" })
   if (mayBeOwnClock(verdict)) throw new MessagingError("CLOCK_WRONG", "the clock is behind", { cause: verdict })
   if (source === "log") return to(quarantine(state, envelope, verdict))
@@ -183,9 +183,13 @@ const withStatus = (state: StoredConversation, status: Status): StoredConversati
  * The state after an item that a newer state of this device has sent. That state may have encrypted the waiting messages
  * again and sent them: they would be read twice.
  */
-function rolledBack(state: StoredConversation, item: Envelope, ...effects: readonly DraftEffect[]): EnvelopeDecision {
+function afterNewer(state: StoredConversation, item: Envelope, ...effects: readonly DraftEffect[]): EnvelopeDecision {
   const uncertain = { do: "dropUncertain", untilMs: acceptedAt(item).atMs } as const
-  return to(withStatus(state, Status.ROLLED_BACK), ...effects, ...(isAway(state.record) ? [] : [uncertain]))
+  return to(
+    withUsedKeys(withStatus(state, Status.ROLLED_BACK)),
+    ...effects,
+    ...(isAway(state.record) ? [] : [uncertain]),
+  )
 }
 
 /** Stops reading the log: the next envelopes do not continue the stored state. */

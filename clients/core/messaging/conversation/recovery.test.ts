@@ -337,6 +337,7 @@ test.each<[string, StoredConversation, Summary, boolean]>([
 test("a device that waits with its group commits nothing if its store was restored", () => {
   const { state, effects } = decideRecovery(helping(Status.WAITING), shown({ cursor: { processedSeq: 7n } }))
   expect([state.record?.status, effects]).toEqual([Status.ROLLED_BACK, ["rejoin"]])
+  expect(state.record?.usedEpoch).toBe(group.epoch)
 })
 
 test("a receipt that one side does not name counts as equal", () => {

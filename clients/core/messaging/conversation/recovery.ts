@@ -7,7 +7,7 @@ import { pendingIn } from "../state/pending-rows.ts"
 import { type StoredConversation, withoutGroup, withRecord } from "../state/stored-conversation.ts"
 import type { Decision } from "./event.ts"
 import { isLeaving } from "./leaving.ts"
-import { commitsForOthers, isAway, rejoinsByItself } from "./status.ts"
+import { commitsForOthers, isAway, rejoinsByItself, withUsedKeys } from "./status.ts"
 
 /** A step of `sync` for one conversation. The steps run in their order, in the turn of the conversation. */
 export type RecoveryStep =
@@ -67,7 +67,7 @@ export function decideRecovery(before: StoredConversation, event: RecoveryEvent)
       const { shown } = event
       if (local === undefined || shown === undefined) return to(before, "readLog")
       const isRestored = isBehindCursor(before, shown)
-      const state = isRestored ? withRecord(before, { status: Status.ROLLED_BACK }) : before
+      const state = isRestored ? withRecord(withUsedKeys(before), { status: Status.ROLLED_BACK }) : before
       const isFarBehind = shown.epoch - local.group.epoch > maxCommitsBehind
       if (isFarBehind && state.record?.status === Status.ACTIVE) return to(state, "rejoin")
       // A creating or leaving device reads the log at any distance: only the log ends its status.

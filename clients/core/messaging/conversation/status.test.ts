@@ -13,11 +13,13 @@ import {
   groupToCommit,
   groupToRead,
   groupToSend,
+  hasUsedKey,
   isAway,
   isQueueing,
   isReading,
   rejoinsByItself,
   statusOf,
+  withUsedKeys,
 } from "./status.ts"
 
 const group = { processedSeq: 1n } as LocalGroup
@@ -118,4 +120,14 @@ test.each<[string, Status, MessageInitShape<typeof ConversationRecordSchema>, st
   expect(outcome(() => groupToCarryOut({ record, local: group }))).toBe(expected)
   expect(commitsForOthers(record)).toBe(expected === "yes")
   expect(outcome(() => groupToCommit({ record, local: group }))).not.toBe("yes")
+})
+
+test("a message has a used key in the marked epoch only, and only if it is encrypted", () => {
+  const epochs = [0n, 3n, 4n]
+  const used = (record: Parameters<typeof hasUsedKey>[0]) => epochs.map((epoch) => hasUsedKey(record, { epoch }))
+  const record = create(ConversationRecordSchema, { status: Status.ACTIVE })
+  expect(used(record)).toEqual([false, false, false])
+  expect(used(undefined)).toEqual([false, false, false])
+  expect(used(create(ConversationRecordSchema, { usedEpoch: 3n }))).toEqual([false, true, false])
+  expect(withUsedKeys({ record, local: undefined, staged: undefined }).record).toBe(record)
 })

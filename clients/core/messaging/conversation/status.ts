@@ -1,7 +1,11 @@
-import { type ConversationRecord, ConversationRecord_Status as Status } from "@signet/proto/client/v1/records"
+import {
+  type ConversationRecord,
+  type OutboxRecord,
+  ConversationRecord_Status as Status,
+} from "@signet/proto/client/v1/records"
 import { MessagingError } from "../errors.ts"
 import type { ConversationStatus } from "../events.ts"
-import type { LocalGroup, StoredConversation } from "../state/stored-conversation.ts"
+import { type LocalGroup, type StoredConversation, withRecord } from "../state/stored-conversation.ts"
 
 /** The permitted actions in one status. All but `isAway` and `queues` also need a group. */
 interface Rules {
@@ -62,6 +66,17 @@ export function isQueueing(record: Row): boolean {
   const queues = record && rules[record.status]?.queues
   return queues === "direct" ? record?.isDirect === true : queues === true
 }
+
+/**
+ * Marks the epoch of a restored store. A newer state has used its keys, and other members reject a second message under
+ * one key.
+ */
+export const withUsedKeys = (state: StoredConversation): StoredConversation =>
+  state.local === undefined ? state : withRecord(state, { usedEpoch: state.local.group.epoch })
+
+/** True for a stored message of the marked epoch: it is encrypted again, and never sent as it is. */
+export const hasUsedKey = (record: Row, { epoch }: Pick<OutboxRecord, "epoch">): boolean =>
+  epoch > 0n && epoch === record?.usedEpoch
 
 type Stored = Pick<StoredConversation, "record" | "local">
 

@@ -9,6 +9,7 @@ import type { Conversation } from "../context.ts"
 import type { Accepted } from "../conversation/accepted.ts"
 import { isUnreachable } from "../conversation/backoff.ts"
 import type { At } from "../conversation/event.ts"
+import { hasUsedKey } from "../conversation/status.ts"
 import { ownContent } from "../receiving/open-message.ts"
 import type { StoredConversation } from "../state/stored-conversation.ts"
 import { outboxIn, readOutbox } from "./outbox-rows.ts"
@@ -28,9 +29,12 @@ export async function findAccepted(conversation: Conversation): Promise<Accepted
   const { owner, device } = conversation
   const from = { userId: owner.userId, deviceId: device.id ?? "" }
   const found: AcceptedBytes[] = []
+  const stored = await conversation.record()
   for (const { id: outboxId, record } of await readOutbox(conversation)) {
     // Not encrypted yet.
     if (record.message.length === 0) continue
+    // Members would reject it. The log does not have it: a restored state reads the log to its end before it sends.
+    if (hasUsedKey(stored, record)) continue
     // Sent again after a loss: readers recognize a second copy.
     if (parseContent(record.plaintext).is === "resent") continue
     const at = await positionOf(conversation, record)
