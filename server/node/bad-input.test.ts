@@ -29,15 +29,15 @@ const seenIn = (of: { faults: unknown[]; reached: string[] }) => async () => ({
   reached: of.reached.splice(0),
   faults: of.faults.splice(0).length,
 })
-const served = async (unary: "ours" | "connect"): Promise<Served> => {
-  const started = await startTransports({ unary })
+const served = async (calls: "ours" | "connect"): Promise<Served> => {
+  const started = await startTransports({ calls })
   return { url: started.url, seen: seenIn(started), close: () => started.app.close() }
 }
 const workerd = { name: "workerd", start: startFrontWorker, isHttp2: false }
-/** Both implementations of unary calls must give the same answers. */
+/** Both implementations of calls must give the same answers. */
 const servers: readonly { name: string; start: () => Promise<Served>; isHttp2: boolean }[] = [
-  { name: "Node, unary calls by ours", start: () => served("ours"), isHttp2: true },
-  { name: "Node, unary calls by Connect", start: () => served("connect"), isHttp2: true },
+  { name: "Node, calls by ours", start: () => served("ours"), isHttp2: true },
+  { name: "Node, calls by Connect", start: () => served("connect"), isHttp2: true },
   {
     name: "fetch",
     async start() {

@@ -30,9 +30,9 @@ function reasonOf(error: Buffer | grpc.ServiceError): string | undefined {
   return first && fromBinary(ErrorInfoSchema, first.value).reason
 }
 
-describe.each(["ours", "connect"] as const)("with unary calls by %s", (unary) => {
+describe.each(["ours", "connect"] as const)("with calls by %s", (calls) => {
   beforeAll(async () => {
-    server = await startTransports({ unary })
+    server = await startTransports({ calls })
     client = new grpc.Client(`127.0.0.1:${server.port}`, grpc.credentials.createInsecure())
   })
   afterAll(async () => {

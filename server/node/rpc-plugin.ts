@@ -1,17 +1,18 @@
-// Connect, gRPC and gRPC-Web on Node's server: unary calls by the unary path of serving, everything else by Connect's
-// handlers.
+// Connect, gRPC and gRPC-Web on Node's server: unary calls and server streams by the code of serving, everything else by
+// Connect's handlers.
 import { Code, ConnectError } from "@connectrpc/connect"
 import { universalRequestFromNodeRequest, universalResponseToNodeResponse } from "@connectrpc/connect-node"
 import { Refused } from "@signet/kernel/errors"
 import type { FastifyPluginCallback, FastifyReply, FastifyRequest } from "fastify"
 import { type ConnectHandler, connectHandlers } from "../serving/connect-handlers.ts"
-import { type FastUnaryOptions, fastUnary } from "./fast-unary.ts"
+import { fastStream } from "./fast-stream.ts"
+import { type FastOptions, fastUnary } from "./fast-unary.ts"
 import { readBody } from "./read-body.ts"
 import { refuseCall } from "./refuse-call.ts"
 
-interface RpcPluginOptions extends FastUnaryOptions {
-  /** The implementation of unary calls; default "ours". Both give the same answers. */
-  readonly unary?: "ours" | "connect"
+interface RpcPluginOptions extends FastOptions {
+  /** The implementation of calls; default "ours". Both give the same answers. */
+  readonly calls?: "ours" | "connect"
 }
 
 /** Serves the methods over Connect, gRPC and gRPC-Web. */
@@ -19,7 +20,7 @@ export const rpcPlugin: FastifyPluginCallback<RpcPluginOptions> = (app, options,
   app.removeAllContentTypeParsers()
   app.addContentTypeParser("*", (_request, _payload, parsed) => parsed(null))
   for (const each of connectHandlers(options)) {
-    const fast = options.unary === "connect" ? undefined : fastUnary(each.spec, options)
+    const fast = each.spec.kind === "unary" ? fastUnary(each.spec, options) : fastStream(each.spec, options)
     app.route({
       method: each.handler.allowedMethods,
       url: each.handler.requestPath,
@@ -31,7 +32,7 @@ export const rpcPlugin: FastifyPluginCallback<RpcPluginOptions> = (app, options,
         }
         takeOver(reply)
         try {
-          await (fast?.(request, reply) || serve(options, each, request, reply))
+          await ((options.calls !== "connect" && fast(request, reply)) || serve(options, each, request, reply))
         } catch (thrown) {
           const isGone = thrown instanceof ConnectError && [Code.Aborted, Code.Canceled].includes(thrown.code)
           if (!isGone) options.onFault(thrown)

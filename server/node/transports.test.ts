@@ -30,14 +30,14 @@ const transports: [string, Open][] = [
   ["gRPC-Web JSON, HTTP/2", (baseUrl) => createGrpcWebTransport({ baseUrl, httpVersion: "2", useBinaryFormat: false })],
 ]
 
-const served = async (unary: "ours" | "connect") => {
-  const { url, app } = await startTransports({ unary })
+const served = async (calls: "ours" | "connect") => {
+  const { url, app } = await startTransports({ calls })
   return { url, close: () => app.close() }
 }
 
 describe.each<[string, () => Promise<Served>, isHttp2: boolean]>([
-  ["Node, unary calls by ours", () => served("ours"), true],
-  ["Node, unary calls by Connect", () => served("connect"), true],
+  ["Node, calls by ours", () => served("ours"), true],
+  ["Node, calls by Connect", () => served("connect"), true],
   ["fetch", () => startFront(), false],
 ])("by %s", (_, start, isHttp2) => {
   beforeAll(async () => {

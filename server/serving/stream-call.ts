@@ -1,8 +1,9 @@
-// Server streams of Connect and gRPC-Web without Connect's own implementation, for the Worker, which must be small. The
-// answers equal those of Connect's handlers.
+// Server streams of Connect, gRPC and gRPC-Web without Connect's own implementation, whose chain of iterators costs more
+// than the rest of a message. The answers equal those of Connect's handlers.
 import { create, isMessage, type Message, toBinary, toJsonString } from "@bufbuild/protobuf"
 import type { ConnectError, Interceptor, MethodImplSpec } from "@connectrpc/connect"
 import { endStreamToJson } from "@connectrpc/connect/protocol-connect"
+import { setTrailerStatus } from "@connectrpc/connect/protocol-grpc"
 import { type CallContext, callContext } from "./call-context.ts"
 import { toConnectError } from "./errors.ts"
 import {
@@ -21,45 +22,51 @@ type StreamSpec = MethodImplSpec & { kind: "server_streaming" }
 
 export interface StreamAnswer {
   readonly headers: HeaderFields
-  /** Each message in its frame, then the end frame. */
+  /** Each message in its frame, then the frame with the outcome; gRPC has the outcome in the trailers. */
   readonly body: AsyncIterable<Uint8Array>
+  /** The trailers of gRPC, once the body has ended. */
+  readonly trailer: () => HeaderFields
 }
 
-/** Answers calls of one method, starting with the first frame. An error becomes the end frame. */
+/** Answers calls of one method, starting with the first frame. An error becomes the outcome. */
 export function streamCall(spec: StreamSpec, options: UnaryOptions): (request: UnaryRequest) => Promise<StreamAnswer> {
   const open = opener(spec, options.interceptors)
   return async (request) => {
-    const call = new AbortController()
+    const call: OpenCall = { aborting: new AbortController(), context: undefined, trailer: {} }
     const frames = framesOf(spec, options, open, request, call)
     // The handler may set headers until the first frame.
     const first = await frames.next()
-    const headers = { ...first.value?.headers, "content-type": typeOf(request.framing) }
-    return { headers, body: bytesOf(first, frames) }
+    const headers = { ...fieldsOf(call.context?.writtenHeader), "content-type": typeOf(request.framing) }
+    return { headers, body: bytesOf(first, frames), trailer: () => call.trailer }
   }
 }
 
 /** A refusal of a call to an unknown method, in the frame of its protocol. */
 export function refusedStream(framing: Framing, error: ConnectError): { headers: HeaderFields; body: Uint8Array } {
-  const { flags, bytes } = ending(framing, undefined, error)
-  return { headers: { "content-type": typeOf(framing) }, body: enveloped(flags, bytes) }
+  return { headers: { "content-type": typeOf(framing) }, body: lastFrame(framing, new Headers(), error) }
 }
 
 const typeOf = ({ isJson, protocol }: Framing): string =>
   `application/${protocol === "connect-stream" ? "connect" : protocol}+${isJson ? "json" : "proto"}`
 
-interface Frame {
-  readonly bytes: Uint8Array
-  readonly headers: HeaderFields
+interface OpenCall {
+  /** Ends the method when the caller has left. */
+  readonly aborting: AbortController
+  context: CallContext | undefined
+  trailer: HeaderFields
 }
 
-async function* bytesOf(first: IteratorResult<Frame>, frames: AsyncGenerator<Frame>): AsyncGenerator<Uint8Array> {
+type Frames = AsyncGenerator<Uint8Array, undefined>
+
+async function* bytesOf(first: IteratorResult<Uint8Array>, frames: Frames): Frames {
   try {
-    if (first.done !== true) yield first.value.bytes
-    for await (const { bytes } of frames) yield bytes
+    if (first.done !== true) yield first.value
+    yield* frames
   } finally {
     // A caller that leaves ends the call, also before its second message.
     await frames.return(undefined)
   }
+  return undefined
 }
 
 async function* framesOf(
@@ -67,33 +74,26 @@ async function* framesOf(
   options: UnaryOptions,
   open: Open,
   request: UnaryRequest,
-  call: AbortController,
-): AsyncGenerator<Frame> {
+  call: OpenCall,
+): Frames {
   const { framing, header } = request
-  let context: CallContext | undefined
   let error: ConnectError | undefined
-  const frame = (flags: number, bytes: Uint8Array): Frame => ({
-    bytes: enveloped(flags, bytes),
-    headers: fieldsOf(context?.writtenHeader),
-  })
   try {
-    const gone = () => AbortSignal.any([request.gone(), call.signal])
-    const timeoutMs = parseTimeout(header)
-    context = callContext({
+    call.context = callContext({
       method,
       protocolName: framing.protocol === "connect-stream" ? "connect" : framing.protocol,
       requestMethod: "POST",
       url: request.url,
       requestHeader: request.headers,
-      timeoutMs,
-      gone,
+      timeoutMs: parseTimeout(header),
+      gone: () => follow(request.gone(), call.aborting),
       values: request.values,
     })
-    await options.requestGate?.(context)
+    await options.requestGate?.(call.context)
     refuseCompression(header)
     const message = readBodyMessage(method, framing, await request.readBody(maxRequestBytes(method) + envelopeBytes))
-    for await (const output of await open(message, context)) {
-      yield frame(
+    for await (const output of await open(message, call.context)) {
+      yield enveloped(
         0,
         framing.isJson ? utf8.encode(toJsonString(method.output, output)) : toBinary(method.output, output),
       )
@@ -101,22 +101,31 @@ async function* framesOf(
   } catch (thrown) {
     error = toConnectError(thrown, options.onFault)
   } finally {
-    context?.close()
-    call.abort()
+    call.context?.close()
+    call.aborting.abort()
   }
-  const last = ending(framing, context, error)
-  yield frame(last.flags, last.bytes)
+  const trailer = new Headers(call.context?.writtenTrailer)
+  if (framing.protocol !== "grpc") yield lastFrame(framing, trailer, error)
+  else {
+    setTrailerStatus(trailer, error)
+    call.trailer = fieldsOf(trailer)
+  }
+  return undefined
 }
 
 const utf8 = new TextEncoder()
 
-type Written = Pick<CallContext, "writtenTrailer"> | undefined
+/** The controller's signal, which aborts with another one. `AbortSignal.any` needs more memory for each stream. */
+function follow(gone: AbortSignal, aborting: AbortController): AbortSignal {
+  if (gone.aborted) aborting.abort(gone.reason)
+  else gone.addEventListener("abort", () => aborting.abort(gone.reason), { once: true })
+  return aborting.signal
+}
 
 /** The frame with the outcome of a call. */
-function ending({ protocol }: Framing, context: Written, error: ConnectError | undefined) {
-  const trailer = new Headers(context?.writtenTrailer)
-  if (protocol === "grpc-web") return { flags: 0x80, bytes: grpcTrailer(trailer, error) }
-  return { flags: 2, bytes: utf8.encode(JSON.stringify(endStreamToJson(trailer, error, undefined))) }
+function lastFrame({ protocol }: Framing, trailer: Headers, error: ConnectError | undefined): Uint8Array {
+  if (protocol === "grpc-web") return enveloped(0x80, grpcTrailer(trailer, error))
+  return enveloped(2, utf8.encode(JSON.stringify(endStreamToJson(trailer, error, undefined))))
 }
 
 type Open = (message: Message, context: CallContext) => Promise<AsyncIterable<Message>>

@@ -1,5 +1,5 @@
 // Unary calls of Connect, gRPC and gRPC-Web without Connect's streams, header objects and unused abort controllers: the
-// message is read once, and the interceptors are the same. Connect serves streams, GET and the rest.
+// message is read once, and the interceptors are the same. Connect serves GET and the rest.
 import { type Message, toBinary, toJsonString } from "@bufbuild/protobuf"
 import type { ConnectError, ContextValues, HandlerContext, Interceptor } from "@connectrpc/connect"
 import { codeToHttpStatus, errorToJsonBytes } from "@connectrpc/connect/protocol-connect"

@@ -30,7 +30,7 @@ export interface TransportOptions {
   readonly listener?: ListenerOptions
   readonly limitMs?: number
   readonly drainMs?: number
-  readonly unary?: "ours" | "connect"
+  readonly calls?: "ours" | "connect"
   readonly more?: readonly Interceptor[]
   /** The services that reflection lists; absent disables reflection. */
   readonly reflected?: readonly DescService[]
@@ -47,7 +47,7 @@ export async function startTransports(options: TransportOptions = {}): Promise<T
     contextValues: () => createContextValues(),
     closingSignal: closing,
     shutdownSignal: shutdown,
-    ...(options.unary ? { unary: options.unary } : {}),
+    ...(options.calls ? { calls: options.calls } : {}),
   }
   const { routes } = called
   await app.register(rpcPlugin, {

@@ -7,7 +7,7 @@ import { startFront, startTransports } from "../../../node/testing/transport-ser
 let node: { url: string; close(): Promise<unknown> }
 let front: { url: string; close(): Promise<unknown> }
 beforeAll(async () => {
-  const started = await startTransports({ unary: "connect" })
+  const started = await startTransports({ calls: "connect" })
   node = { url: started.url, close: () => started.app.close() }
   front = await startFront()
 })
