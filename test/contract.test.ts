@@ -2,8 +2,10 @@
 import { readFileSync } from "node:fs"
 import { type DescMethod, getOption } from "@bufbuild/protobuf"
 import { requirementOf } from "@signet/guard/requirement"
-import type { Requirement } from "@signet/kernel/authz/requirement"
+import { buildDenial } from "@signet/kernel/audit/denial"
+import { describe as describeRequirement, type Requirement } from "@signet/kernel/authz/requirement"
 import { refusals } from "@signet/kernel/errors"
+import { newId } from "@signet/kernel/ids"
 import { ProviderSchema } from "@signet/proto/auth/v1/records"
 import { ReasonSchema } from "@signet/proto/authz/v1/reason"
 import { http } from "@signet/proto/google/api/annotations"
@@ -276,6 +278,16 @@ describe("the route table", () => {
     })
     expect(documented.toSorted()).toEqual(expected.toSorted())
   })
+})
+
+test("the event of a denial has room for each requirement", () => {
+  const caller = {
+    principal: { id: newId("prn", 0, new Uint8Array(10)), kind: "USER" },
+    audience: "",
+    authTimeMs: null,
+  } as const
+  const requirements = methods.map(requirementOf)
+  expect(requirements.map((one) => buildDenial(one, caller).requirement)).toEqual(requirements.map(describeRequirement))
 })
 
 describe("a method", () => {

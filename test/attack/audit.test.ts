@@ -8,8 +8,12 @@ import {
   CountAuditEventsRequest_Group as Group,
   type ListAuditEventsRequestSchema,
 } from "@signet/proto/auth/v1/audit_service"
+import { PrincipalKind } from "@signet/proto/authz/v1/context"
+import { Reason } from "@signet/proto/authz/v1/reason"
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
+import { linkPending } from "../../server/store/postgres/audit/audit-chain.ts"
 import { type AdministeredWorld, type AdministratorName, administeredWorld } from "../support/administration.ts"
+import { testSeals } from "../support/audit-log-deps.ts"
 import { bearer, type Clients, clientsOver, protocols, refusal } from "../support/clients.ts"
 import { signIn } from "../support/people.ts"
 import { storyStore } from "../support/postgres.ts"
@@ -187,6 +191,93 @@ test("a caller without auth.audit.read reads nothing, even with all other admini
   expect(await refusal(clients.audit.listAuditEvents({}, bearer(token)))).toBe("PermissionDenied MISSING_SCOPE")
   const time = { startTime: timestampFromMs(0), endTime: timestampFromMs(1) }
   expect(await refusal(clients.audit.countAuditEvents(time, bearer(token)))).toBe("PermissionDenied MISSING_SCOPE")
+})
+
+describe("the facts of a denial", () => {
+  /** Calls ListApps with a token that lacks its scope. @returns The event of the denial. */
+  async function denied(of: object) {
+    const { token, principalId } = await signIn(server, clients, `denied ${Math.random()}`, { app: world.app, ...of })
+    expect(await refusal(clients.admin.listApps({}, bearer(token)))).toBe("PermissionDenied MISSING_SCOPE")
+    const asked = { kinds: ["authz.denied"], principalId }
+    await expect.poll(async () => (await list("admin", asked)).auditEvents.length).toBe(1)
+    return { asked, token, principalId, event: (await list("admin", asked)).auditEvents[0] }
+  }
+
+  test("appear to administrators of its place only, and not to the denied caller", async () => {
+    const { asked, token, event } = await denied({ tenantId: world.tenant.id })
+    expect(event?.denial).toMatchObject({
+      ...{ requirement: "scope(auth.apps.read)", missing: "auth.apps.read" },
+      ...{ callerKind: PrincipalKind.USER, audience: "auth" },
+    })
+    for (const by of ["root", "tenantAdmin"] as const) {
+      expect([by, (await list(by, asked)).auditEvents[0]?.denial]).toEqual([by, event?.denial])
+    }
+    for (const by of ["otherAdmin", "otherTenantAdmin", "contextAdmin"] as const) {
+      expect([by, (await list(by, asked)).auditEvents]).toEqual([by, []])
+      expect([by, (await list(by, { targetId: event?.id ?? "" })).auditEvents]).toEqual([by, []])
+    }
+    expect(await refusal(clients.audit.listAuditEvents(asked, bearer(token)))).toBe("PermissionDenied MISSING_SCOPE")
+    await linkPending(server.store.db, testSeals, server.deps.clock.nowMs)
+    const { links } = await clients.audit.listAuditLinks({ pageSize: 500 }, world.as("tenantAdmin"))
+    expect(links.some(({ eventText }) => eventText.includes(event?.id ?? "-"))).toBe(true)
+    for (const { eventText } of links) expect(eventText).not.toContain("auth.apps.read")
+  })
+
+  test("stay as of the denial when the caller gets the scope", async () => {
+    const { asked, event, principalId } = await denied({})
+    expect(event?.denial?.missing).toBe("auth.apps.read")
+    await server.store.db
+      .updateTable("membership")
+      .set({ scopes: ["auth.apps.read"] })
+      .where("principal_id", "=", principalId)
+      .execute()
+    expect((await list("admin", asked)).auditEvents).toEqual([event])
+  })
+
+  test("name the audience of a token for another service, and no object of another place", async () => {
+    const { tokens, principalId } = await signIn(server, clients, "elsewhere", {
+      ...{ app: world.app, tenantId: world.tenant.id, audiences: ["auth", "svc-notes"] },
+      scopes: ["auth.tenants.read"],
+    })
+    const asked = { kinds: ["authz.denied"], principalId }
+    const elsewhere = clients.auth.me({}, bearer(tokens["svc-notes"] ?? ""))
+    expect(await refusal(elsewhere)).toBe("Unauthenticated AUDIENCE_MISMATCH")
+    await expect.poll(async () => (await list("tenantAdmin", asked)).auditEvents.length).toBe(1)
+    const tenantId = world.otherTenant.id
+    const foreign = clients.admin.getTenant({ appId: world.app.id, tenantId }, bearer(tokens.auth ?? ""))
+    expect(await refusal(foreign)).toBe("PermissionDenied RESOURCE_UNRESOLVED")
+    const joined = clients.account.requestMembership(
+      { tenantId: newId("ten", 0, new Uint8Array(10)) },
+      bearer(tokens.auth ?? ""),
+    )
+    expect(await refusal(joined)).toBe("PermissionDenied RESOURCE_UNRESOLVED")
+    const introspected = clients.tokens.introspect({ token: "x" }, bearer(tokens["svc-notes"] ?? ""))
+    expect(await refusal(introspected)).toBe("Unauthenticated AUDIENCE_MISMATCH")
+    await expect.poll(async () => (await list("tenantAdmin", asked)).auditEvents.length).toBe(4)
+    const { auditEvents } = await list("tenantAdmin", asked)
+    const denials = auditEvents.map(({ denial }) => denial)
+    expect(denials.map((denial) => [denial?.audience, denial?.requirement, denial?.missing]).toSorted()).toEqual([
+      ["auth", "kinds(USER)", ""],
+      ["auth", "scope(auth.tenants.read)", ""],
+      ["svc-notes", "credential in the body", ""],
+      ["svc-notes", "kinds(USER)", ""],
+    ])
+    const texts = denials.flatMap((denial) => [denial?.audience, denial?.requirement, denial?.missing])
+    expect(texts.join(" ")).not.toContain(tenantId)
+  })
+
+  test("are absent for a token that does not verify", async () => {
+    const { token } = await signIn(server, clients, "forged", { app: world.app })
+    const asked = { kinds: ["authz.denied"] }
+    const before = (await list("root", asked)).auditEvents.length
+    const forged = `${token.slice(0, -6)}AAAAAA`
+    expect(await refusal(clients.auth.me({}, bearer(forged)))).toBe("Unauthenticated SIGNATURE_INVALID")
+    await expect.poll(async () => (await list("root", asked)).auditEvents.length).toBe(before + 1)
+    const { auditEvents } = await list("root", asked)
+    const [event] = auditEvents.filter(({ reason }) => reason === Reason.SIGNATURE_INVALID)
+    expect(event).toMatchObject({ actorPrincipalId: "" })
+    expect(event?.denial).toBeUndefined()
+  })
 })
 
 const hour = "startTime=2026-01-01T00:00:00Z&endTime=2026-01-01T01:00:00Z"

@@ -1,6 +1,7 @@
 // The scopes of messaging backends at AuthorityService. A backend of a tenant, an app or the installation serves only
 // that scope. A caller's token, a credential and a device list are valid only in their app and tenant, for their user
 // and device.
+import { timestampMs } from "@bufbuild/protobuf/wkt"
 import { decode } from "@signet/canonical/canonical"
 import { hash } from "@signet/canonical/hash"
 import { parseSigned } from "@signet/canonical/signed"
@@ -11,6 +12,7 @@ import {
   GetSessionResponse_State,
   ListedDevice_Status,
 } from "@signet/proto/authority/v1/authority_service"
+import { PrincipalKind } from "@signet/proto/authz/v1/context"
 import { Reason } from "@signet/proto/authz/v1/reason"
 import { DeviceCredentialBodyV1Schema, DeviceFlag } from "@signet/proto/credential/v1/device_credential"
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
@@ -135,6 +137,45 @@ test("an event keeps its outcome and reason, and has no target without a type", 
   expect(await written(said)).toMatchObject({ outcome: "DENIED", reason: "MISSING_SCOPE" })
   const targeted = event({ targetId: "dev_1" })
   expect(await why(authority.writeAuditEvents({ events: [targeted] }, own))).toBe("INVALID_FIELD target_id")
+})
+
+describe("the facts of a denial", () => {
+  const denial = { requirement: "scope(messaging.write)", callerKind: PrincipalKind.USER, missing: "messaging.write" }
+  const deniedBy = (change: object) =>
+    event({
+      ...{ kind: "authz.denied", appId: server.app.id, route: "signet.messaging.v1.DeviceService/RegisterDevice" },
+      ...{ outcome: BackendEvent_Outcome.DENIED, reason: Reason.MISSING_SCOPE, denial: { ...denial, ...change } },
+    })
+  const report = (said: ReturnType<typeof event>) => why(authority.writeAuditEvents({ events: [said] }, own))
+
+  test("are stored as the backend reports them", async () => {
+    const authTime = at(-1_000)
+    const said = deniedBy({ audience: "svc-messaging", authTime })
+    expect(await report(said)).toBe("taken")
+    const every = { kinds: [], outcome: null, principalId: null, targetType: null, fromMs: null, untilMs: null }
+    const filter = { appId: server.app.id, tenantId: null, contextId: null, ...every, targetId: said.id }
+    const found = await server.deps.store.transaction((tx) => tx.audit.list(filter, { size: 1, before: null }))
+    expect(found.map((one) => one.denial)).toEqual([
+      {
+        ...{ requirement: denial.requirement, callerKind: "USER", missing: denial.missing },
+        ...{ audience: "svc-messaging", authTimeMs: timestampMs(authTime) },
+      },
+    ])
+  })
+
+  test.each<[string, object]>([
+    ["a requirement of any length", { requirement: "x".repeat(513) }],
+    ["an audience of any length", { audience: "x".repeat(513) }],
+    ["a missing scope of any length", { missing: "x".repeat(513) }],
+    ["a caller of no kind", { callerKind: PrincipalKind.PRINCIPAL_KIND_UNSPECIFIED }],
+    ["a caller of an unknown kind", { callerKind: 99 }],
+  ])("cannot have %s", async (_, change) => {
+    expect(await report(deniedBy(change))).toMatch("INVALID_FIELD")
+  })
+
+  test("cannot be of an event that denies nothing", async () => {
+    expect(await report(event({ denial }))).toBe("INVALID_FIELD denial")
+  })
 })
 
 describe("a credential", () => {

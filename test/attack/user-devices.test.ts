@@ -133,6 +133,15 @@ test("each revocation names the administrator and the person in the audit, and e
   expect(revoked.map(({ actor_principal_id }) => actor_principal_id)).toEqual([bob.userId, bob.userId])
   const reasons = new Set(events.filter(({ kind }) => kind === "authz.denied").map(({ reason }) => reason))
   expect([...reasons]).toEqual(expect.arrayContaining(["TENANT_MISMATCH", "MISSING_SCOPE", "RESOURCE_UNRESOLVED"]))
+  const every = { outcome: null, principalId: null, targetType: null, targetId: null, fromMs: null, untilMs: null }
+  const filter = { kinds: ["authz.denied"], appId: null, tenantId: null, contextId: null, ...every }
+  const denied = await server.deps.store.transaction((tx) => tx.audit.list(filter, { size: 200, before: null }))
+  const decided = denied.filter(({ request }) => request.route.endsWith("UserDevices"))
+  expect(decided.length).toBeGreaterThan(2)
+  for (const { reason, denial } of decided) {
+    expect(denial?.requirement).toContain("messaging.devices.")
+    expect(denial?.missing).toBe(reason === "MISSING_SCOPE" ? /scope\((.+)\)/.exec(denial?.requirement ?? "")?.[1] : "")
+  }
 })
 
 test("a token of a context administers no devices", async () => {

@@ -17,6 +17,7 @@ import {
   WriteAuditEventsRequestSchema,
   WriteAuditEventsResponseSchema,
 } from "@signet/proto/authority/v1/authority_service"
+import { PrincipalKind } from "@signet/proto/authz/v1/context"
 import { Reason as WireReason } from "@signet/proto/authz/v1/reason"
 import { beforeEach, expect, test } from "vitest"
 import { PermanentlyRefused } from "../../store/durable/effects.ts"
@@ -122,7 +123,10 @@ test("an event is sent with its place, session, subjects, target and request", a
   const people = { actorPrincipalId: ann, subjectPrincipalId: ben, subjectIdentityId: id("idn"), sessionId: id("ses") }
   const request = { id: "r-1", route: "signet.messaging.v1.DeviceService/ListDevices", ipTruncated: "192.0.2.0/24" }
   const target = { type: "device", id: device }
-  await effects.audit([{ ...event, ...people, outcome: "DENIED", reason: "MISSING_SCOPE", target, request }])
+  const decided = { requirement: "scope(messaging.write)", audience: "svc-messaging", missing: "messaging.write" }
+  const denial = { ...decided, callerKind: "USER", authTimeMs: 7_000 } as const
+  const denied = { outcome: "DENIED", reason: "MISSING_SCOPE", target, request, denial } as const
+  await effects.audit([{ ...event, ...people, ...denied }])
   expect(requests).toHaveLength(1)
   const { route, ipTruncated } = request
   expect(sent(WriteAuditEventsRequestSchema).events).toMatchObject([
@@ -130,6 +134,7 @@ test("an event is sent with its place, session, subjects, target and request", a
       ...{ id: event.id, kind: event.kind, ...place, ...people },
       ...{ outcome: BackendEvent_Outcome.DENIED, reason: WireReason.MISSING_SCOPE },
       ...{ targetType: "device", targetId: device, requestId: "r-1", route, ipTruncated },
+      denial: { ...decided, callerKind: PrincipalKind.USER, authTime: { seconds: 7n } },
     },
   ])
   await effects.audit([{ ...event, appId: null, tenantId: null }])

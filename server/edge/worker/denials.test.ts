@@ -26,7 +26,7 @@ function setUp() {
   const values = createContextValues().set(kCall, { requestId: "req", ipTruncated: "203.0.113.0/24", network: null })
   const deny = (reason: string, caller: unknown) =>
     onDeny(
-      { allow: false, reason, trueReason: reason } as never,
+      { allow: false, reason, trueReason: reason, metadata: { scope: "messaging.write" } } as never,
       DeviceService.method.listDevices,
       caller as never,
       values,
@@ -46,6 +46,7 @@ test("a denial is recorded with its true reason, after the answer", () => {
       reason: "MISSING_SCOPE",
       actorPrincipalId: user.principal.id,
       sessionId: user.sessionId,
+      denial: { callerKind: "USER", audience: user.audience, missing: "messaging.write" },
       request: { route: "signet.messaging.v1.DeviceService/ListDevices", ipTruncated: "203.0.113.0/24" },
     },
   ])

@@ -1,5 +1,6 @@
 import type { Reason } from "../errors.ts"
 import type { AppId, AuditEventId, ContextId, IdentityId, PrincipalId, SessionId, TenantId } from "../ids.ts"
+import type { Denial } from "./denial.ts"
 
 /** Kinds of audit events. New kinds are added; an existing kind never changes its meaning. */
 export type AuditKind =
@@ -156,6 +157,8 @@ export interface AuditEvent {
   subjectIdentityId: IdentityId | null
   sessionId: SessionId | null
   target: { type: string; id: string } | null
+  /** Only of a call that was denied to a known caller. */
+  denial?: Denial
   request: {
     id: string
     route: string

@@ -1,7 +1,8 @@
 import { expect, test } from "vitest"
 import type { AuditCrypto } from "./crypto.ts"
+import type { Denial } from "./denial.ts"
 import type { AuditEvent } from "./event.ts"
-import { decryptRow, rowText, sealRow } from "./row.ts"
+import { decryptRow, personalOf, rowText, sealRow } from "./row.ts"
 
 const text = (bytes: Uint8Array) => new TextDecoder().decode(bytes)
 const sealing: Pick<AuditCrypto, "seal" | "stamp" | "open"> = {
@@ -44,6 +45,37 @@ test("a row opens under its key only, and names what was erased", () => {
     const other = { ...row, personalSealed: seals.seal(key, "audit-personal|aud_1", plain) }
     expect(decryptRow(other, key, seals)).toEqual(eventOf(null))
   }
+})
+
+const denial: Denial = {
+  ...{ requirement: "scope(notes.write)", missing: "notes.write" },
+  ...{ audience: "svc-notes", authTimeMs: 7 },
+  callerKind: "USER",
+}
+
+test("the facts of a denial are sealed, open under their key only, and are erased with it", () => {
+  for (const address of [ip, null]) {
+    const denied = { ...eventOf(address), denial }
+    expect(personalOf(denied)).toEqual({ ipTruncated: address, denial })
+    const row = sealRow(denied, { owner: "prn_1", key }, seals)
+    expect(row).not.toHaveProperty("denial")
+    expect(decryptRow(row, key, seals)).toEqual(denied)
+    expect(decryptRow(row, Uint8Array.of(9), seals)).toEqual(eventOf(null))
+    expect(decryptRow(row, undefined, seals).denial).toBeUndefined()
+    expect(decryptRow(row, undefined, seals).request.isErased).toBe(true)
+    // The chain covers it: another fact is another text.
+    const other = sealRow({ ...denied, denial: { ...denial, missing: "notes.read" } }, { owner: "prn_1", key }, seals)
+    expect(rowText(other)).not.toBe(rowText(row))
+  }
+})
+
+test("a row without facts of a denial has the text that earlier versions gave it", () => {
+  const plain = JSON.stringify([[...key], "audit-personal|aud_1", `{"ip":"${ip}"}`])
+  const fields = ["aud_1", 1, "grant.created", "SUCCESS", null, null, null, null, null, null, null, null, null, null]
+  const sealedHex = Buffer.from(plain).toString("hex")
+  expect(rowText(sealed(ip, key))).toBe(
+    JSON.stringify(["signet audit row v1", ...fields, "r", "", "prn_1", sealedHex, "ab"]),
+  )
 })
 
 test("the text of a link has the stamp, or null for a row from before stamps", () => {

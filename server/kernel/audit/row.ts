@@ -1,14 +1,16 @@
 // The stored form of an audit event. Personal fields are sealed under a data key of the person or, for an unknown one, of
-// the day. The stamp (an HMAC) and the chain cover the sealed text: deleting the key erases the personal fields, and both
-// stay valid.
+// the day. The facts of a denial are among them and have no column: a server of an earlier version, which may link the
+// event, then hashes the whole row. The stamp (an HMAC) and the chain cover the sealed text: deleting the key erases the
+// personal fields, and both stay valid.
 
 import type { AuditCrypto } from "./crypto.ts"
+import type { Denial } from "./denial.ts"
 import type { AuditEvent } from "./event.ts"
 
 type Request = AuditEvent["request"]
 
 /** An event whose personal fields are in `personalSealed`. */
-export interface AuditRow extends Omit<AuditEvent, "request"> {
+export interface AuditRow extends Omit<AuditEvent, "request" | "denial"> {
   readonly request: Pick<Request, "id" | "route">
   /** The owner of the data key; null if there was nothing to seal. */
   readonly keyOwner: string | null
@@ -20,6 +22,7 @@ export interface AuditRow extends Omit<AuditEvent, "request"> {
 /** Fields that identify a person. */
 interface Personal {
   readonly ipTruncated: string | null
+  readonly denial?: Denial
 }
 
 /** The chain of events that belong to no app. */
@@ -42,20 +45,23 @@ export const dayOwnerPrefix = "day:"
 const dayOwner = (ms: number): string => `${dayOwnerPrefix}${new Date(ms).toISOString().slice(0, 10)}`
 
 /** Returns the fields to seal; null if there are none. */
-export function personalOf({ request }: AuditEvent): Personal | null {
-  return request.ipTruncated === null ? null : { ipTruncated: request.ipTruncated }
+export function personalOf({ request: { ipTruncated }, denial }: AuditEvent): Personal | null {
+  if (ipTruncated === null && denial === undefined) return null
+  return { ipTruncated, ...(denial !== undefined && { denial }) }
 }
 
 /** Additional authenticated data: a sealed field opens only in its own row. */
 const personalLabel = (eventId: string): string => `audit-personal|${eventId}`
 
-/** Returns undefined for malformed text. */
-function parsePersonal(text: string): Personal | undefined {
+const personalText = ({ ipTruncated, denial }: Personal): string => JSON.stringify({ ip: ipTruncated, denial })
+
+/** Returns no field for malformed text. The text is authentic: only a holder of the data key can seal one. */
+function parsePersonal(text: string): Personal {
   try {
-    const { ip }: { ip?: unknown } = JSON.parse(text)
-    return { ipTruncated: typeof ip === "string" ? ip : null }
+    const { ip, denial }: { ip?: unknown; denial?: Denial } = JSON.parse(text)
+    return { ipTruncated: typeof ip === "string" ? ip : null, ...(denial !== undefined && { denial }) }
   } catch {
-    return undefined
+    return { ipTruncated: null }
   }
 }
 
@@ -72,11 +78,10 @@ export function sealRow(
   const personal = personalOf(event)
   const key = ownerKey?.key ?? null
   const sealed =
-    personal === null || key === null
-      ? null
-      : seals.seal(key, personalLabel(event.id), JSON.stringify({ ip: personal.ipTruncated }))
+    personal === null || key === null ? null : seals.seal(key, personalLabel(event.id), personalText(personal))
+  const { denial, ...open } = event
   const { id, route } = event.request
-  const row = { ...event, request: { id, route }, keyOwner: ownerKey?.owner ?? null, personalSealed: sealed }
+  const row = { ...open, request: { id, route }, keyOwner: ownerKey?.owner ?? null, personalSealed: sealed }
   return { ...row, stamp: seals.stamp(stampedText(row)) }
 }
 
@@ -91,8 +96,8 @@ export function decryptRow(row: AuditRow, key: Uint8Array | undefined, seals: Pi
     return { ...event, request: { ...request, ipTruncated: null, isErased: true } }
   }
   const opened = seals.open(key, personalLabel(row.id), personalSealed)
-  const ipTruncated = (opened === undefined ? undefined : parsePersonal(opened))?.ipTruncated ?? null
-  return { ...event, request: { ...request, ipTruncated } }
+  const { ipTruncated, ...rest } = opened === undefined ? { ipTruncated: null } : parsePersonal(opened)
+  return { ...event, ...rest, request: { ...request, ipTruncated } }
 }
 
 /** The input of the stamp: a JSON array (RFC 8785) with every field but the stamp. */

@@ -8,6 +8,7 @@ import type { Tx } from "@signet/kernel/ports"
 import type { Identity, Principal } from "@signet/kernel/records"
 import { sessionUserOf, type UserContext } from "../../serving/call/call.ts"
 import { auditEvent, type Facts, ofSession, ofUser } from "../audit/audit.ts"
+import { denialFacts } from "../audit/denials.ts"
 import type { Deps } from "../deps.ts"
 import { limitWrite } from "../limit.ts"
 
@@ -59,7 +60,8 @@ export async function onSelf<T>(
       principal,
       record,
       async refuse(kind, reason, target = null) {
-        await record(kind, { outcome: "DENIED", reason, target })
+        const facts = kind === "authz.denied" ? denialFacts(context.method, user) : {}
+        await record(kind, { outcome: "DENIED", reason, target, ...facts })
         return new Refused(reason)
       },
     })

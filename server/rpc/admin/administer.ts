@@ -10,7 +10,7 @@ import { type IdKinds, newId, type PrincipalId } from "@signet/kernel/ids"
 import type { Tx } from "@signet/kernel/ports"
 import { callerOf } from "../../serving/call/call.ts"
 import { auditEvent } from "../audit/audit.ts"
-import { isReason } from "../audit/denials.ts"
+import { denialFacts, isReason } from "../audit/denials.ts"
 import type { Deps } from "../deps.ts"
 import { limit, networkOf } from "../limit.ts"
 
@@ -97,7 +97,8 @@ async function recordDenial(deps: Deps, context: HandlerContext, refused: Refuse
   const reason = isReason(refused.cause) ? refused.cause : refused.reason
   const caller = callerOf(context)
   const nowMs = deps.clock.nowMs()
-  const facts = { ...factsOf(caller), kind: "authz.denied", outcome: "DENIED", reason } as const
+  const denied = { kind: "authz.denied", outcome: "DENIED", reason } as const
+  const facts = { ...factsOf(caller), ...denied, ...denialFacts(context.method, caller) }
   const event = auditEvent(deps, context, nowMs, facts)
   await deps.refusals.record(event, { network: networkOf(context) })
 }

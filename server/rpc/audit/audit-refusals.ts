@@ -6,7 +6,7 @@ import type { LimitRefusal } from "@signet/kernel/limits/ports"
 import type { Clock, Random } from "@signet/kernel/ports"
 import { kCall } from "../../serving/call/call.ts"
 import { auditEvent } from "./audit.ts"
-import { callerFacts } from "./denials.ts"
+import { callerFacts, denialFacts } from "./denials.ts"
 import { causeOf, type InForce, type RefusalAudit } from "./refusals.ts"
 
 /**
@@ -26,8 +26,13 @@ export function auditRefusals(deps: {
     if (cause === undefined) return
     const { once, inForce, ...facts } = cause
     const call = { service: req.service, method: req.method, values: req.contextValues }
-    const caller = callerFacts(req.contextValues.get(kAuth) ?? undefined)
-    const event = auditEvent(deps, call, deps.clock.nowMs(), { ...caller, reason: thrown.reason, ...facts })
+    const caller = req.contextValues.get(kAuth) ?? undefined
+    const event = auditEvent(deps, call, deps.clock.nowMs(), {
+      ...callerFacts(caller),
+      ...(facts.kind === "authz.denied" && denialFacts(req.method, caller)),
+      reason: thrown.reason,
+      ...facts,
+    })
     await deps.refusals.record(event, { network: req.contextValues.get(kCall).network, once })
     if (inForce !== undefined) await deps.note?.(refusalOf(event, inForce))
   }

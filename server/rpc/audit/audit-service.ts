@@ -19,6 +19,7 @@ import type { TokenDeps } from "../token/deps.ts"
 import { auditEvent } from "./audit.ts"
 import { countEvents } from "./audit-count.ts"
 import { exportCheckpoints, exportLinks, type ListPlace } from "./audit-export.ts"
+import { denialShape } from "./denial-shape.ts"
 import { explainAccess, type RequirementOf } from "./explain-access.ts"
 
 export function auditService(deps: TokenDeps, requirementOf: RequirementOf): ServiceImpl<typeof AuditService> {
@@ -109,4 +110,5 @@ const auditEventShape = (of: AuditEvent): MessageInitShape<typeof AuditEventSche
     ipTruncated: of.request.ipTruncated ?? "",
     isErased: of.request.isErased ?? false,
   },
+  ...(of.denial && { denial: denialShape(of.denial) }),
 })

@@ -1,6 +1,8 @@
 // Turns denials of the guard into audit events.
 import type { DescMethod } from "@bufbuild/protobuf"
 import type { ContextValues } from "@connectrpc/connect"
+import { requirementOf } from "@signet/guard/requirement"
+import { buildDenial } from "@signet/kernel/audit/denial"
 import type { AuditEvent } from "@signet/kernel/audit/event"
 import type { Deny } from "@signet/kernel/authz/authorize"
 import type { AuthContext } from "@signet/kernel/authz/context"
@@ -23,7 +25,7 @@ export function isAudited({ reason, trueReason }: Pick<Deny, "reason" | "trueRea
 /** @param caller The token's subject, also when the token is rejected; undefined without a token. */
 export function denialEvent(
   deps: { readonly clock: Clock; readonly random: Random },
-  { trueReason }: Pick<Deny, "trueReason">,
+  { trueReason, metadata }: Pick<Deny, "trueReason" | "metadata">,
   call: { readonly method: DescMethod; readonly values: ContextValues },
   caller: AuthContext | undefined,
 ): AuditEvent {
@@ -33,8 +35,17 @@ export function denialEvent(
     outcome: "DENIED",
     reason: trueReason,
     ...callerFacts(caller),
+    ...denialFacts(method, caller, metadata),
   })
 }
+
+/** The facts of a denial as a field of its event. No field without a known caller. */
+export const denialFacts = (
+  method: DescMethod,
+  caller: AuthContext | undefined,
+  metadata?: Deny["metadata"],
+): Pick<AuditEvent, "denial"> =>
+  caller === undefined ? {} : { denial: buildDenial(requirementOf(method), caller, metadata) }
 
 /** The caller as an event names it. */
 export const callerFacts = (caller: AuthContext | undefined) => ({

@@ -6,6 +6,7 @@ import { type IdKinds, parseId } from "@signet/kernel/ids"
 import { type Backend, backendKinds, eventProblem } from "@signet/kernel/messaging/backend"
 import { type BackendEvent, BackendEvent_Outcome as Outcome } from "@signet/proto/authority/v1/authority_service"
 import { Reason as WireReason } from "@signet/proto/authz/v1/reason"
+import { parseDenial } from "../audit/denial-shape.ts"
 import { backendOf, invalid, notTheCallers } from "./backend.ts"
 import type { AuthorityDeps } from "./deps.ts"
 import { idIn } from "./sign.ts"
@@ -39,6 +40,8 @@ function eventOf(backend: Backend, reported: BackendEvent, nowMs: number): Audit
   }
   if (problem !== undefined) throw notTheCallers(problem)
   if ((reported.targetType === "") !== (reported.targetId === "")) throw invalid("target_id")
+  const { denial } = reported
+  if (denial !== undefined && kind !== "authz.denied") throw invalid("denial")
   return {
     id: idIn("aud", reported.id, "id"),
     occurredAtMs,
@@ -52,6 +55,7 @@ function eventOf(backend: Backend, reported: BackendEvent, nowMs: number): Audit
     subjectIdentityId: optional("idn", reported.subjectIdentityId),
     sessionId: optional("ses", reported.sessionId),
     target: reported.targetType === "" ? null : { type: reported.targetType, id: reported.targetId },
+    ...(denial !== undefined && { denial: parseDenial(denial) }),
     request: { id: reported.requestId, route: reported.route, ipTruncated: reported.ipTruncated || null },
   }
 }

@@ -15,7 +15,7 @@ import { type ActClaim, lifetimeSeconds, parseClaims } from "@signet/kernel/toke
 import { contextSeconds } from "@signet/kernel/token/context-claims"
 import { contextTokenType } from "@signet/kernel/token/grant"
 import type { ActorSchema, IntrospectRequest, IntrospectResponseSchema } from "@signet/proto/auth/v1/token_service"
-import { callerFacts } from "../audit/denials.ts"
+import { callerFacts, denialFacts } from "../audit/denials.ts"
 import { audited } from "../audit/refusals.ts"
 import { dropLimitHeaders, limit, limitedWith, refuseKnown } from "../limit.ts"
 import { type Client, claimOf, clientOfToken, prove, proveKnown } from "./authenticate-client.ts"
@@ -165,7 +165,8 @@ async function callerOfToken(
   if (typeof bearer === "string") throw refusal(bearer)
   const { context, inactive } = await verified(deps, bearer.token)
   if (typeof context === "string") throw refusal(context)
-  const denied = { ...callerFacts(context), kind: "authz.denied", outcome: "DENIED" } as const
+  const facts = { ...callerFacts(context), ...denialFacts(handler.method, context) }
+  const denied = { ...facts, kind: "authz.denied", outcome: "DENIED" } as const
   if (context.audience !== deps.authAudience) throw audited(refusal("AUDIENCE_MISMATCH"), denied)
   if (inactive !== undefined) throw audited(refusal(inactive, { error: "invalid_token" }), denied)
   if (context.method !== "CLIENT_CREDENTIALS" || !context.scopes.has(introspectScope)) throw missingScope()

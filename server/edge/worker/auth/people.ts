@@ -15,6 +15,7 @@ import {
 } from "@signet/proto/authority/v1/authority_service"
 import { Reason } from "@signet/proto/authz/v1/reason"
 import type { ErrorInfo } from "@signet/proto/google/rpc/error_details"
+import { denialShape } from "../../../rpc/audit/denial-shape.ts"
 import { errorInfo } from "../../../serving/errors.ts"
 import { type Effects, PermanentlyRefused } from "../../../store/durable/effects.ts"
 import type { CallAuth } from "./call.ts"
@@ -130,4 +131,5 @@ const eventShape = (of: AuditEvent) => ({
   requestId: of.request.id,
   route: of.request.route,
   ipTruncated: of.request.ipTruncated ?? "",
+  ...(of.denial && { denial: denialShape(of.denial) }),
 })

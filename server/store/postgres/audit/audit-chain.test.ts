@@ -1,6 +1,7 @@
 // Events, links and checkpoints as the store writes them, and what verification reports after they are removed or
 // inserted.
 import { eventHash, linkHash } from "@signet/kernel/audit/chain"
+import type { Denial } from "@signet/kernel/audit/denial"
 import type { AuditEvent } from "@signet/kernel/audit/event"
 import { afterAll, beforeAll, expect, test } from "vitest"
 import { auditChains, run } from "../../../../test/support/audit-chains.ts"
@@ -96,6 +97,44 @@ describeOnEachStore("the chains of the audit", (kind) => {
     expect((await verify(opened.db, kept)).flaws).toEqual([])
     const key = await run(opened.db, "select key_sealed from audit_data_key where owner = $1", [principal.id])
     expect(key.rows).toEqual([{ key_sealed: null }])
+  })
+
+  test("the facts of a denial are listed as recorded, verified with their event, and erased with the person", async () => {
+    await putApp(opened.store)
+    const { identity, principal } = await putPerson(opened.store)
+    const denial: Denial = {
+      ...{ requirement: "scope(notes.write)", missing: "notes.write" },
+      ...{ audience: "svc-notes", authTimeMs: 7 },
+      callerKind: "USER",
+    }
+    const of = { kind: "authz.denied", outcome: "DENIED", actorPrincipalId: principal.id } as const
+    const withoutAddress = { request: { id: "r", route: "R/M", ipTruncated: null } }
+    const denied = [event({ ...of, denial }), event({ ...of, ...withoutAddress, denial })]
+    await append(...denied, event(of))
+    await link()
+    const seen = () =>
+      opened.store.transaction(async (tx) => {
+        const every = { kinds: [], outcome: null, targetType: null, targetId: null, fromMs: null, untilMs: null }
+        const filter = { appId, tenantId, contextId: null, principalId: principal.id, ...every }
+        const events = await tx.audit.list(filter, { size: 10, before: null })
+        return new Map(events.map((one) => [one.id, one.denial]))
+      })
+    const [first, second] = denied.map(({ id }) => id)
+    const expected = new Map(denied.map(({ id }) => [id, denial]))
+    expect(new Map([...(await seen())].filter(([, found]) => found !== undefined))).toEqual(expected)
+    expect((await verify(opened.db, kept)).flaws).toEqual([])
+
+    const { rows } = await run(opened.db, "select to_jsonb(e) as e from audit_event e where id = $1", [first])
+    expect(JSON.stringify(rows)).not.toContain("notes.write")
+    const replaced = await attacked(async (db) => {
+      const value = "(select personal_sealed from audit_event where id = $2)"
+      await run(db, `update audit_event set personal_sealed = ${value} where id = $1`, [first, second])
+    })
+    expect(replaced).toMatchObject([{ what: "EVENT_CHANGED", eventId: first }])
+
+    await opened.store.transaction((tx) => tx.accounts.erase(identity.id, 5_000))
+    expect([...(await seen()).values()]).toEqual([undefined, undefined, undefined])
+    expect((await verify(opened.db, kept)).flaws).toEqual([])
   })
 
   test("events dropped up to a checkpoint are not reported, other missing events are", async () => {
