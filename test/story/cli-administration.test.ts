@@ -342,6 +342,14 @@ describe("signet api", () => {
     expect([table.code, table.out]).toEqual([0, expect.stringMatching(/tenant\.created\s+success\s+\d+/)])
   })
 
+  test.runIf(isLong)("audit list names the scope that the caller of a denied call lacked", async () => {
+    const { accessToken } = JSON.parse((await ada().run("token", "get", "--audience", "auth", "--json")).out)
+    const headers = { authorization: `Bearer ${accessToken}` }
+    expect((await fetch(`${program.url}/auth/apps`, { headers })).status).toBe(403)
+    const listed = async () => (await root().run("audit", "list", "--kind", "authz.denied")).out
+    await expect.poll(listed, { timeout: 10_000 }).toMatch(/authz\.denied.+MISSING_SCOPE auth\.apps\.read/)
+  })
+
   test.each<[number, string, readonly string[]]>([
     [2, "unknown method", ["Nothing.AtAll"]],
     [2, "has no field nam. It has: appId, tenant", ["AppAuthService.CreateTenant", "-f", "nam=x"]],

@@ -199,5 +199,5 @@ const row = (event: AuditEvent) => [
   nameIn(AuditEvent_OutcomeSchema, event.outcome),
   event.actorPrincipalId,
   event.target ? `${event.target.type} ${event.target.id}` : "",
-  reasonText(event.reason),
+  [reasonText(event.reason), event.denial?.missing].filter(Boolean).join(" "),
 ]
