@@ -106,7 +106,8 @@ describe.skipIf(chromiumMissing !== undefined || !isLong)(title, () => {
     await tab.getByRole("link", { name: "Why?", exact: true }).nth(1).click()
     await tab.getByText("decided here").waitFor()
     await tab.getByText("MISSING_SCOPE").first().waitFor()
-    await tab.getByText("scope auth.apps.read").first().waitFor()
+    await tab.getByText("The call requires scope(auth.apps.read).").waitFor()
+    await tab.getByText("The caller lacked auth.apps.read.").waitFor()
     // A step that passed has its fact, and one that was not reached has none.
     await tab.getByText(/^The token of prn_\w+ verifies\.$/).waitFor()
     expect(await tab.getByText("No service acts for another caller.").count()).toBe(0)

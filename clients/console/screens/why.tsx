@@ -8,7 +8,7 @@ import { Link, useRoute } from "../router.tsx"
 import { t } from "../text/why.ts"
 import { ExplainToken } from "./explain-token.tsx"
 import { requirementText } from "./requirement-text.ts"
-import { factsOfDenial } from "./step-facts.ts"
+import { factsOfDecision, factsOfDenial } from "./step-facts.ts"
 import { Steps, stepOf } from "./steps.tsx"
 
 /** Why a call was denied: from an event of the audit, or for a token that is pasted. */
@@ -46,7 +46,7 @@ function Explained({ event, requirement }: { event: AuditEvent; requirement: str
           of={[
             [t.audit.when, <Time key="when" at={event.occurredAt} />],
             [t.why.method, event.request?.route.split(".").at(-1)],
-            [t.why.requires, requirement],
+            [t.why.requires, event.denial?.requirement ?? requirement],
             [
               t.audit.actor,
               event.actorPrincipalId && (
@@ -64,7 +64,7 @@ function Explained({ event, requirement }: { event: AuditEvent; requirement: str
         <Steps
           step={stepOf(event.reason)}
           reason={reason}
-          facts={requirement === "" ? [] : [t.why.itRequires(requirement)]}
+          facts={factsOfDecision(event, requirement)}
           passed={factsOfDenial(event)}
         />
       </Card>

@@ -46,6 +46,10 @@ export const t = {
       resource: (resource: string) => `The call names ${resource}.`,
       noActor: "No service acts for another caller.",
       actor: (actor: string, subject: string) => `${actor} acts for ${subject}.`,
+      caller: (kind: string, audience: string) => `The caller is a ${kind} with a token for ${audience}.`,
+      met: (requirement: string) => `The caller met ${requirement}.`,
+      lacked: (name: string) => `The caller lacked ${name}.`,
+      signedIn: (time: string) => `The user signed in at ${time}.`,
     },
     states: { passed: "passed", failed: "decided here", unreached: "not reached" },
     stepNames: [
