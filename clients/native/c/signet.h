@@ -16,6 +16,13 @@
  *     any thread at any time, and returns without waiting, except that signet_close() waits for signet_next() to return.
  *     Distinct clients are independent. No function may be called in a child after fork() without exec().
  *
+ * TIME AND CHANCE
+ *     A client knows the time and draws random bytes by SIGNET_NOW, SIGNET_MONOTONIC and SIGNET_RANDOM, and has one timer,
+ *     in signet_next(). A program may replace these primitives, and take the timer: if NativeOptions.performs has the effect
+ *     `wake_up`, signet_next() returns each wake-up as an effect. signet_complete() with its id wakes the client. A program
+ *     with its own clock, timer and bytes can repeat a run. One that also performs `http` has all that signet_next() waits
+ *     for, except the folder's lock, and calls it without a time.
+ *
  * MEMORY
  *     Arguments are copied. A signet_buf belongs to the library: release it with signet_buf_free(), which wipes it.
  *     signet_close() wipes the memory of the core.

@@ -5,7 +5,7 @@ import { createInterface } from "node:readline"
 import type { Readable, Writable } from "node:stream"
 import { create, fromBinary, type MessageInitShape, toBinary } from "@bufbuild/protobuf"
 import { ClientFailureSchema, type IdentityOptionsSchema } from "@signet/proto/client/v1/identity_service"
-import { NativeOptionsSchema } from "@signet/proto/host/v1/host"
+import { type HostSessionSchema, NativeOptionsSchema, type Primitive } from "@signet/proto/host/v1/host"
 import { CoreError } from "../../../clients/native/wasm/failure.ts"
 import type { Emulator } from "./library.ts"
 
@@ -29,6 +29,8 @@ export interface NativeOptionsInit {
   readonly trustAnchors?: string
   readonly memoryLimitMib?: number
   readonly platform?: string
+  readonly session?: MessageInitShape<typeof HostSessionSchema>
+  readonly deferred?: Primitive[]
 }
 
 export const status = {

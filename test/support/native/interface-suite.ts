@@ -1,8 +1,8 @@
 // The C interface of libsignet, as it is on every system: uses, misuses, and what a faulty program or core leads to.
 import { execFileSync } from "node:child_process"
 import { join } from "node:path"
-import { create, toBinary } from "@bufbuild/protobuf"
-import { EffectSchema } from "@signet/proto/host/v1/host"
+import { create, fromBinary, toBinary } from "@bufbuild/protobuf"
+import { EffectSchema, Primitive } from "@signet/proto/host/v1/host"
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest"
 import { type HostMode, type NativeOptionsInit, optionsBytes, status } from "./driver.ts"
 import { type EchoServer, startEchoServer } from "./echo-server.ts"
@@ -74,6 +74,35 @@ export function testInterface(open: () => Promise<UnitLibrary>): void {
     expect((await driver.next(0)).status).toBe(status.TIMEOUT)
   })
 
+  test("passes wake-ups to a program that performs them, and has no timer then", async () => {
+    const driver = await library.open({ performs: [22] })
+    const later = (call: number, ms: string) => driver.command(`call ${call} later ${Buffer.from(ms).toString("hex")}`)
+    const wakeUp = async (): Promise<[number, bigint]> => {
+      const { kind, id, bytes } = await driver.next(0)
+      const { effect } = fromBinary(EffectSchema, bytes)
+      if (kind !== 4 || effect.case !== "wakeUp") throw new Error(`the output has the kind ${kind}`)
+      return [id, effect.value.atMs]
+    }
+    await later(1, "60000")
+    const [first, lateMs] = await wakeUp()
+    await later(2, "5")
+    expect(await driver.next(0)).toMatchObject({ kind: 5, id: first })
+    const [second, soonMs] = await wakeUp()
+    expect(lateMs - soonMs).toBeGreaterThan(50_000n)
+    // Long after the time.
+    expect((await driver.next(100)).status).toBe(status.TIMEOUT)
+    await driver.command(`complete ${first} -`)
+    expect((await driver.next(0)).status).toBe(status.TIMEOUT)
+    await driver.command(`complete ${second} -`)
+    expect(await driver.next(0)).toMatchObject({ kind: 1, id: 2 })
+    const [third, againMs] = await wakeUp()
+    expect(againMs).toBe(lateMs)
+    // It wakes early, and the core asks again.
+    await driver.command(`complete ${third} -`)
+    expect((await wakeUp())[1]).toBe(lateMs)
+    expect((await driver.next(0)).status).toBe(status.TIMEOUT)
+  })
+
   test.each<[string, Partial<NativeOptionsInit>, number]>([
     ["no box", { box: { case: undefined } }, status.ARGUMENT],
     ["an empty passphrase", { box: { case: "passphrase", value: {} } }, status.ARGUMENT],
@@ -86,6 +115,8 @@ export function testInterface(open: () => Promise<UnitLibrary>): void {
     ["no folder", { dataFolder: "" }, status.ARGUMENT],
     ["a folder without a parent", { dataFolder: "/nonexistent/folder/of/signet" }, status.OPEN],
     ["a memory limit that is too large", { memoryLimitMib: 513 }, status.ARGUMENT],
+    ["a sign-in of a program that has no tokens", { session: { appId: "app_1", userId: "prn_1" } }, status.ARGUMENT],
+    ["deferred primitives that the program does not perform", { deferred: [Primitive.BOX_SEAL] }, status.ARGUMENT],
     ["options that the core refuses", { identity: { appId: "refuse" } }, status.OPEN],
   ])("does not open with %s", async (_, change, expected) => {
     await expect(library.open(change)).rejects.toMatchObject({ status: expected })

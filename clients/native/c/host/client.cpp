@@ -13,6 +13,8 @@ namespace {
 constexpr uint64_t kInterfaceVersion = 1;
 // OutputKind
 constexpr int32_t kWakeAt = 6;
+// A field of Effect.
+constexpr uint32_t kWakeUp = 22;
 
 signet_value number(uint64_t value) { return {SIGNET_NUMBER, static_cast<double>(value), nullptr, 0}; }
 signet_value bytes(View value) { return {SIGNET_BYTES, 0, value.data, value.size}; }
@@ -72,6 +74,8 @@ void Client::start(const Options &options, bool has_box) {
   Writer info;
   info.number(1, kInterfaceVersion).bytes(2, View(platform)).bytes(3, View(box.backend)).number(4, box.version);
   info.number(5, box.hardware).number(6, box.device_bound).number(7, box.persistent).number(8, 1);
+  for (const uint64_t primitive : options.deferred) info.number(9, primitive);
+  if (options.session) info.present(11, *options.session);
   const signet_value arguments[] = {bytes(info.done()), bytes(options.identity)};
   enter("start", arguments, 2);
 }
@@ -84,8 +88,19 @@ void Client::on_output(int32_t kind, uint64_t id, View bytes) {
     // Effects start after the core returns: they must not re-enter it.
     case SIGNET_EFFECT:
     case SIGNET_CANCEL: started_.push_back({kind, id, bytes.copy()}); break;
-    case kWakeAt: wake_at_ms_ = id; break;
+    case kWakeAt: wake_at(id); break;
   }
+}
+
+void Client::wake_at(uint64_t at_ms) {
+  if (performs_.count(kWakeUp) == 0) {
+    wake_at_ms_ = at_ms;
+    return;
+  }
+  if (wake_id_ != 0) started_.push_back({SIGNET_CANCEL, wake_id_, {}});
+  wake_id_ = at_ms == 0 ? 0 : next_wake_id_--;
+  if (at_ms == 0) return;
+  started_.push_back({SIGNET_EFFECT, wake_id_, Writer().message(kWakeUp, Writer().number(1, at_ms)).take()});
 }
 
 void Client::enter(const char *entry, const signet_value *arguments, size_t count) {
@@ -138,10 +153,15 @@ bool Client::step() {
     return true;
   }
   if (take(item)) {
-    if (item.method.empty() && item.entry[0] == 'c') passed_.erase(item.id);
+    const bool is_call = !item.method.empty(), is_outcome = !is_call && item.entry[0] == 'c';
+    if (is_outcome) passed_.erase(item.id);
+    if (is_outcome && wake_id_ != 0 && item.id == wake_id_) {
+      wake_id_ = 0;
+      enter("tick", nullptr, 0);
+      return true;
+    }
     const signet_value call[] = {number(item.id), text(item.method), bytes(item.bytes)};
     const signet_value other[] = {number(item.id), bytes(item.bytes)};
-    const bool is_call = !item.method.empty();
     enter(item.entry, is_call ? call : other, is_call ? 3 : 2);
     return true;
   }

@@ -46,6 +46,7 @@ class Client {
   };
   void start(const Options &options, bool has_box);
   void on_output(int32_t kind, uint64_t id, View bytes);
+  void wake_at(uint64_t at_ms);
   bool step();
   bool take(Item &item);
   void enter(const char *entry, const signet_value *arguments, size_t count);
@@ -63,7 +64,9 @@ class Client {
   std::deque<Output> outputs_;
   std::vector<Output> started_;
   std::set<uint64_t> passed_; /* effects that the program is performing */
-  uint64_t wake_at_ms_ = 0;
+  uint64_t wake_at_ms_ = 0; /* zero for never, and if the program performs it */
+  // The effect of the pending wake-up that the program performs; zero for none. Ids descend: those of the core ascend.
+  uint64_t wake_id_ = 0, next_wake_id_ = (uint64_t{1} << 53) - 1;
   std::string stopped_;
   std::atomic<bool> is_stopped_{false};
 

@@ -7,6 +7,7 @@ namespace {
 constexpr uint64_t kMaxMemoryMib = 512, kMinMemoryMib = 4;
 // Fields of Effect: of the data folder, and of the secret box.
 constexpr uint64_t kFirstStored = 2, kLastStored = 10, kFirstBox = 11, kLastBox = 14;
+constexpr uint64_t kPrimitive = 18, kAccessToken = 21;
 
 BoxInfo parse_box(View message) {
   BoxInfo box{"", 0, false, false, false};
@@ -63,6 +64,12 @@ void check(const Options &options) {
       throw std::invalid_argument("with program_box the program must perform effects 11 to 14");
     }
   }
+  if (options.session && options.performs.count(kAccessToken) == 0) {
+    throw std::invalid_argument("with session the program must perform effect 21");
+  }
+  if (!options.deferred.empty() && options.performs.count(kPrimitive) == 0) {
+    throw std::invalid_argument("with deferred the program must perform effect 18");
+  }
 }
 
 }  // namespace
@@ -108,6 +115,8 @@ Options Options::parse(View message) {
         in.bytes();
         options.box = BoxChoice::kDpapi;
         break;
+      case 13: options.session = in.bytes().copy(); break;
+      case 14: in.numbers(options.deferred); break;
     }
   }
   check(options);

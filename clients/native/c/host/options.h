@@ -18,6 +18,8 @@ struct Options {
   BoxInfo program_box;
   KeychainOptions keychain;
   std::set<uint64_t> performs; /* fields of Effect */
+  std::optional<Bytes> session; /* a HostSession */
+  std::vector<uint64_t> deferred;
   uint64_t memory_limit_mib = 256;
 
   // Throws Malformed, and std::invalid_argument with a text for the developer.

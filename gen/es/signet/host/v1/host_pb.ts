@@ -12,7 +12,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file signet/host/v1/host.proto.
  */
 export const file_signet_host_v1_host: GenFile = /*@__PURE__*/
-  fileDesc("ChlzaWduZXQvaG9zdC92MS9ob3N0LnByb3RvEg5zaWduZXQuaG9zdC52MSK+CAoGRWZmZWN0EisKBGh0dHAYASABKAsyGy5zaWduZXQuaG9zdC52MS5IdHRwUmVxdWVzdEgAEi8KCnN0b3JlX3JlYWQYAiABKAsyGS5zaWduZXQuaG9zdC52MS5TdG9yZVJlYWRIABIvCgpzdG9yZV9saXN0GAMgASgLMhkuc2lnbmV0Lmhvc3QudjEuU3RvcmVMaXN0SAASMwoMc3RvcmVfc3BhY2VzGAQgASgLMhsuc2lnbmV0Lmhvc3QudjEuU3RvcmVTcGFjZXNIABI3Cg5zdG9yZV90cmFuc2FjdBgFIAEoCzIdLnNpZ25ldC5ob3N0LnYxLlN0b3JlVHJhbnNhY3RIABIzCgxzdG9yYWdlX3JlYWQYBiABKAsyGy5zaWduZXQuaG9zdC52MS5TdG9yYWdlUmVhZEgAEjUKDXN0b3JhZ2Vfd3JpdGUYByABKAsyHC5zaWduZXQuaG9zdC52MS5TdG9yYWdlV3JpdGVIABI3Cg5zdG9yYWdlX3JlbW92ZRgIIAEoCzIdLnNpZ25ldC5ob3N0LnYxLlN0b3JhZ2VSZW1vdmVIABIzCgxsb2NrX2FjcXVpcmUYCSABKAsyGy5zaWduZXQuaG9zdC52MS5Mb2NrQWNxdWlyZUgAEjMKDGxvY2tfcmVsZWFzZRgKIAEoCzIbLnNpZ25ldC5ob3N0LnYxLkxvY2tSZWxlYXNlSAASKwoIYm94X2hvbGQYCyABKAsyFy5zaWduZXQuaG9zdC52MS5Cb3hIb2xkSAASMQoLYm94X3JlbGVhc2UYDCABKAsyGi5zaWduZXQuaG9zdC52MS5Cb3hSZWxlYXNlSAASLwoKYm94X3JvdGF0ZRgNIAEoCzIZLnNpZ25ldC5ob3N0LnYxLkJveFJvdGF0ZUgAEjEKC2JveF9kZXN0cm95GA4gASgLMhouc2lnbmV0Lmhvc3QudjEuQm94RGVzdHJveUgAEi0KCWZpbGVfcmVhZBgPIAEoCzIYLnNpZ25ldC5ob3N0LnYxLkZpbGVSZWFkSAASLwoKZmlsZV93cml0ZRgQIAEoCzIZLnNpZ25ldC5ob3N0LnYxLkZpbGVXcml0ZUgAEi0KCWZpbGVfaW5mbxgRIAEoCzIYLnNpZ25ldC5ob3N0LnYxLkZpbGVJbmZvSAASMgoJcHJpbWl0aXZlGBIgASgLMh0uc2lnbmV0Lmhvc3QudjEuUHJpbWl0aXZlQ2FsbEgAEjEKC3N0b3JlX3dhdGNoGBMgASgLMhouc2lnbmV0Lmhvc3QudjEuU3RvcmVXYXRjaEgAEi8KCnN0b3JlX3R1cm4YFCABKAsyGS5zaWduZXQuaG9zdC52MS5TdG9yZVR1cm5IABIzCgxhY2Nlc3NfdG9rZW4YFSABKAsyGy5zaWduZXQuaG9zdC52MS5BY2Nlc3NUb2tlbkgAQggKBmVmZmVjdCJdCg1QcmltaXRpdmVDYWxsEiwKCXByaW1pdGl2ZRgBIAEoDjIZLnNpZ25ldC5ob3N0LnYxLlByaW1pdGl2ZRINCgVieXRlcxgCIAMoDBIPCgdudW1iZXJzGAMgAygNIk8KD1ByaW1pdGl2ZVJlc3VsdBISCgVieXRlcxgBIAEoDEgAiAEBEhMKBm51bWJlchgCIAEoDUgBiAEBQggKBl9ieXRlc0IJCgdfbnVtYmVyIiUKBkhlYWRlchIMCgRuYW1lGAEgASgJEg0KBXZhbHVlGAIgASgJIogBCgtIdHRwUmVxdWVzdBIOCgZtZXRob2QYASABKAkSCwoDdXJsGAIgASgJEicKB2hlYWRlcnMYAyADKAsyFi5zaWduZXQuaG9zdC52MS5IZWFkZXISDAoEYm9keRgEIAEoDBISCgp0aW1lb3V0X21zGAUgASgNEhEKCWlzX3N0cmVhbRgGIAEoCCJSCglIdHRwUGllY2USDgoGc3RhdHVzGAEgASgNEicKB2hlYWRlcnMYAiADKAsyFi5zaWduZXQuaG9zdC52MS5IZWFkZXISDAoEYm9keRgDIAEoDCJVCgxIdHRwUmVzcG9uc2USDgoGc3RhdHVzGAEgASgNEicKB2hlYWRlcnMYAiADKAsyFi5zaWduZXQuaG9zdC52MS5IZWFkZXISDAoEYm9keRgDIAEoDCIlCgdSb3dOYW1lEg0KBXRhYmxlGAEgASgJEgsKA2tleRgCIAEoCSJDCglTdG9yZVJlYWQSDQoFc3BhY2UYASABKAkSJwoGd2FudGVkGAIgAygLMhcuc2lnbmV0Lmhvc3QudjEuUm93TmFtZSIsCgtTdG9yZWRWYWx1ZRIOCgZleGlzdHMYASABKAgSDQoFdmFsdWUYAiABKAwiUgoPU3RvcmVSZWFkUmVzdWx0EhIKCmdlbmVyYXRpb24YASABKAQSKwoGdmFsdWVzGAIgAygLMhsuc2lnbmV0Lmhvc3QudjEuU3RvcmVkVmFsdWUiVgoJU3RvcmVMaXN0Eg0KBXNwYWNlGAEgASgJEg0KBXRhYmxlGAIgASgJEhIKBWFmdGVyGAMgASgJSACIAQESDQoFbGltaXQYBCABKA1CCAoGX2FmdGVyIicKCVN0b3JlZFJvdxILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAwiOgoPU3RvcmVMaXN0UmVzdWx0EicKBHJvd3MYASADKAsyGS5zaWduZXQuaG9zdC52MS5TdG9yZWRSb3ciDQoLU3RvcmVTcGFjZXMiIwoRU3RvcmVTcGFjZXNSZXN1bHQSDgoGc3BhY2VzGAEgAygJIq4BCgdTdG9yZU9wEioKBGtpbmQYASABKA4yHC5zaWduZXQuaG9zdC52MS5TdG9yZU9wLktpbmQSDQoFc3BhY2UYAiABKAkSDQoFdGFibGUYAyABKAkSCwoDa2V5GAQgASgJEg0KBXZhbHVlGAUgASgMIj0KBEtpbmQSFAoQS0lORF9VTlNQRUNJRklFRBAAEgcKA1BVVBABEgoKBkNSRUFURRACEgoKBlJFTU9WRRADImEKDVN0b3JlVHJhbnNhY3QSDQoFc3BhY2UYASABKAkSGwoTZXhwZWN0ZWRfZ2VuZXJhdGlvbhgCIAEoBBIkCgNvcHMYAyADKAsyFy5zaWduZXQuaG9zdC52MS5TdG9yZU9wIqQBChNTdG9yZVRyYW5zYWN0UmVzdWx0EjwKB291dGNvbWUYASABKA4yKy5zaWduZXQuaG9zdC52MS5TdG9yZVRyYW5zYWN0UmVzdWx0Lk91dGNvbWUiTwoHT3V0Y29tZRIXChNPVVRDT01FX1VOU1BFQ0lGSUVEEAASBgoCT0sQARIXChNHRU5FUkFUSU9OX01JU01BVENIEAISCgoGRVhJU1RTEAMiDAoKU3RvcmVXYXRjaCIcCgtTdG9yZUNoYW5nZRINCgVzcGFjZRgBIAEoCSIaCglTdG9yZVR1cm4SDQoFc3BhY2UYASABKAkiHAoLQWNjZXNzVG9rZW4SDQoFcmVuZXcYASABKAgiIgoRQWNjZXNzVG9rZW5SZXN1bHQSDQoFdG9rZW4YASABKAkiGwoLU3RvcmFnZVJlYWQSDAoEbmFtZRgBIAEoCSI0ChFTdG9yYWdlUmVhZFJlc3VsdBIQCghyZXZpc2lvbhgBIAEoCRINCgVieXRlcxgCIAEoDCJPCgxTdG9yYWdlV3JpdGUSDAoEbmFtZRgBIAEoCRINCgVieXRlcxgCIAEoDBIVCghleHBlY3RlZBgDIAEoCUgAiAEBQgsKCV9leHBlY3RlZCImChJTdG9yYWdlV3JpdGVSZXN1bHQSEAoIcmV2aXNpb24YASABKAkiLwoNU3RvcmFnZVJlbW92ZRIMCgRuYW1lGAEgASgJEhAKCGV4cGVjdGVkGAIgASgJIiYKE1N0b3JhZ2VSZW1vdmVSZXN1bHQSDwoHcmVtb3ZlZBgBIAEoCCINCgtMb2NrQWNxdWlyZSINCgtMb2NrUmVsZWFzZSJzCghCb3hTY29wZRITCgZ0ZW5hbnQYASABKAlIAIgBARILCgNhcHAYAiABKAkSEQoEdXNlchgDIAEoCUgBiAEBEhMKBmRldmljZRgEIAEoCUgCiAEBQgkKB190ZW5hbnRCBwoFX3VzZXJCCQoHX2RldmljZSJCCgdCb3hIb2xkEicKBXNjb3BlGAEgASgLMhguc2lnbmV0Lmhvc3QudjEuQm94U2NvcGUSDgoGY3JlYXRlGAIgASgIIhwKDUJveEhvbGRSZXN1bHQSCwoDYm94GAEgASgNIhkKCkJveFJlbGVhc2USCwoDYm94GAEgASgNIjQKCUJveFJvdGF0ZRInCgVzY29wZRgBIAEoCzIYLnNpZ25ldC5ob3N0LnYxLkJveFNjb3BlIjUKCkJveERlc3Ryb3kSJwoFc2NvcGUYASABKAsyGC5zaWduZXQuaG9zdC52MS5Cb3hTY29wZSI4CghGaWxlUmVhZBIMCgRwYXRoGAEgASgJEg4KBm9mZnNldBgCIAEoBBIOCgZsZW5ndGgYAyABKA0iHwoORmlsZVJlYWRSZXN1bHQSDQoFYnl0ZXMYASABKAwiSQoJRmlsZVdyaXRlEgwKBHBhdGgYASABKAkSDgoGb2Zmc2V0GAIgASgEEg0KBWJ5dGVzGAMgASgMEg8KB2lzX2xhc3QYBCABKAgiGAoIRmlsZUluZm8SDAoEcGF0aBgBIAEoCSI1Cg5GaWxlSW5mb1Jlc3VsdBIMCgRzaXplGAEgASgEEhUKDWNoYW5nZWRfYXRfbXMYAiABKAQiywYKDEVmZmVjdFJlc3VsdBIwCgdmYWlsdXJlGAEgASgLMh0uc2lnbmV0Lmhvc3QudjEuRWZmZWN0RmFpbHVyZUgAEiwKBGh0dHAYAiABKAsyHC5zaWduZXQuaG9zdC52MS5IdHRwUmVzcG9uc2VIABI1CgpzdG9yZV9yZWFkGAMgASgLMh8uc2lnbmV0Lmhvc3QudjEuU3RvcmVSZWFkUmVzdWx0SAASNQoKc3RvcmVfbGlzdBgEIAEoCzIfLnNpZ25ldC5ob3N0LnYxLlN0b3JlTGlzdFJlc3VsdEgAEjkKDHN0b3JlX3NwYWNlcxgFIAEoCzIhLnNpZ25ldC5ob3N0LnYxLlN0b3JlU3BhY2VzUmVzdWx0SAASPQoOc3RvcmVfdHJhbnNhY3QYBiABKAsyIy5zaWduZXQuaG9zdC52MS5TdG9yZVRyYW5zYWN0UmVzdWx0SAASOQoMc3RvcmFnZV9yZWFkGAcgASgLMiEuc2lnbmV0Lmhvc3QudjEuU3RvcmFnZVJlYWRSZXN1bHRIABI7Cg1zdG9yYWdlX3dyaXRlGAggASgLMiIuc2lnbmV0Lmhvc3QudjEuU3RvcmFnZVdyaXRlUmVzdWx0SAASPQoOc3RvcmFnZV9yZW1vdmUYCSABKAsyIy5zaWduZXQuaG9zdC52MS5TdG9yYWdlUmVtb3ZlUmVzdWx0SAASMQoIYm94X2hvbGQYCiABKAsyHS5zaWduZXQuaG9zdC52MS5Cb3hIb2xkUmVzdWx0SAASMwoJZmlsZV9yZWFkGAsgASgLMh4uc2lnbmV0Lmhvc3QudjEuRmlsZVJlYWRSZXN1bHRIABIzCglmaWxlX2luZm8YDCABKAsyHi5zaWduZXQuaG9zdC52MS5GaWxlSW5mb1Jlc3VsdEgAEiQKBGRvbmUYDSABKAsyFC5zaWduZXQuaG9zdC52MS5Eb25lSAASNAoJcHJpbWl0aXZlGA4gASgLMh8uc2lnbmV0Lmhvc3QudjEuUHJpbWl0aXZlUmVzdWx0SAASOQoMYWNjZXNzX3Rva2VuGA8gASgLMiEuc2lnbmV0Lmhvc3QudjEuQWNjZXNzVG9rZW5SZXN1bHRIAEIICgZyZXN1bHQiBgoERG9uZSKoAgoNRWZmZWN0RmFpbHVyZRIwCgRraW5kGAEgASgOMiIuc2lnbmV0Lmhvc3QudjEuRWZmZWN0RmFpbHVyZS5LaW5kEicKA2JveBgCIAEoDjIaLnNpZ25ldC5ob3N0LnYxLkJveEZhaWx1cmUSDwoHbWVzc2FnZRgDIAEoCRIwCgdyZWZ1c2FsGAQgASgLMh8uc2lnbmV0LmNsaWVudC52MS5DbGllbnRGYWlsdXJlInkKBEtpbmQSFAoQS0lORF9VTlNQRUNJRklFRBAAEg8KC1VOUkVBQ0hBQkxFEAESDQoJVElNRURfT1VUEAISBgoCSU8QAxIHCgNCT1gQBBINCglMT0NLX0JVU1kQBRIOCgpGSUxFX1NUQVRFEAYSCwoHU0VTU0lPThAHIrsCCghIb3N0SW5mbxIPCgd2ZXJzaW9uGAEgASgNEhAKCHBsYXRmb3JtGAIgASgJEhMKC2JveF9iYWNrZW5kGAMgASgJEhMKC2JveF92ZXJzaW9uGAQgASgNEhQKDGJveF9oYXJkd2FyZRgFIAEoCBIYChBib3hfZGV2aWNlX2JvdW5kGAYgASgIEhYKDmJveF9wZXJzaXN0ZW50GAcgASgIEhgKEHN0b3JlX3BlcnNpc3RlbnQYCCABKAgSKwoIZGVmZXJyZWQYCSADKA4yGS5zaWduZXQuaG9zdC52MS5QcmltaXRpdmUSFAoMc3RvcmVfc2hhcmVkGAogASgIEjEKB3Nlc3Npb24YCyABKAsyGy5zaWduZXQuaG9zdC52MS5Ib3N0U2Vzc2lvbkgAiAEBQgoKCF9zZXNzaW9uIkEKC0hvc3RTZXNzaW9uEg4KBmFwcF9pZBgBIAEoCRIRCgl0ZW5hbnRfaWQYAiABKAkSDwoHdXNlcl9pZBgDIAEoCSLoAwoNTmF0aXZlT3B0aW9ucxIzCghpZGVudGl0eRgBIAEoCzIhLnNpZ25ldC5jbGllbnQudjEuSWRlbnRpdHlPcHRpb25zEhMKC2RhdGFfZm9sZGVyGAIgASgJEjoKDnNlY3JldF9zZXJ2aWNlGAMgASgLMiAuc2lnbmV0Lmhvc3QudjEuU2VjcmV0U2VydmljZUJveEgAEjMKCnBhc3NwaHJhc2UYBCABKAsyHS5zaWduZXQuaG9zdC52MS5QYXNzcGhyYXNlQm94SAASMQoLcHJvZ3JhbV9ib3gYBSABKAsyGi5zaWduZXQuaG9zdC52MS5Qcm9ncmFtQm94SAASMQoLd3JhcHBlZF9ib3gYCiABKAsyGi5zaWduZXQuaG9zdC52MS5Qcm9ncmFtQm94SAASLwoIa2V5Y2hhaW4YCyABKAsyGy5zaWduZXQuaG9zdC52MS5LZXljaGFpbkJveEgAEikKBWRwYXBpGAwgASgLMhguc2lnbmV0Lmhvc3QudjEuRHBhcGlCb3hIABIQCghwZXJmb3JtcxgGIAMoDRIVCg10cnVzdF9hbmNob3JzGAcgASgJEhgKEG1lbW9yeV9saW1pdF9taWIYCCABKA0SEAoIcGxhdGZvcm0YCSABKAlCBQoDYm94IhIKEFNlY3JldFNlcnZpY2VCb3giIwoNUGFzc3BocmFzZUJveBISCgpwYXNzcGhyYXNlGAEgASgMIj8KC0tleWNoYWluQm94EhoKEmFmdGVyX2ZpcnN0X3VubG9jaxgBIAEoCBIUCgxhY2Nlc3NfZ3JvdXAYAiABKAkiCgoIRHBhcGlCb3giagoKUHJvZ3JhbUJveBIPCgdiYWNrZW5kGAEgASgJEg8KB3ZlcnNpb24YAiABKA0SEAoIaGFyZHdhcmUYAyABKAgSFAoMZGV2aWNlX2JvdW5kGAQgASgIEhIKCnBlcnNpc3RlbnQYBSABKAgq1QMKCVByaW1pdGl2ZRIZChVQUklNSVRJVkVfVU5TUEVDSUZJRUQQABIKCgZSQU5ET00QARIHCgNOT1cQAhIKCgZTSEEyNTYQAxIKCgZTSEE1MTIQBBIPCgtITUFDX1NIQTI1NhAFEg8KC0hLREZfRVhQQU5EEAYSEAoMQUVTX0dDTV9TRUFMEAcSEAoMQUVTX0dDTV9PUEVOEAgSEQoNWDI1NTE5X1BVQkxJQxAJEgoKBlgyNTUxORAKEhQKEEVEMjU1MTlfR0VORVJBVEUQCxIQCgxFRDI1NTE5X1NJR04QDBISCg5FRDI1NTE5X1ZFUklGWRANEgwKCEJPWF9TRUFMEA4SDAoIQk9YX09QRU4QDxIOCgpIQVNIX0JFR0lOEBASDwoLSEFTSF9VUERBVEUQERIMCghIQVNIX0VORBASEgwKCEFSR09OMklEEBMSDwoLVVRGOF9FTkNPREUQFBIPCgtVVEY4X0RFQ09ERRAVEgcKA0xPRxAWEgoKBk9VVFBVVBAXEg0KCU1PTk9UT05JQxAYEgwKCEJPWF9XUkFQEBkSDgoKQk9YX1VOV1JBUBAaEg4KCkJPWF9GT1JHRVQQGxISCg5FRDI1NTE5X0lNUE9SVBAcKkgKCExvZ0xldmVsEhkKFUxPR19MRVZFTF9VTlNQRUNJRklFRBAAEgkKBURFQlVHEAESCwoHV0FSTklORxACEgkKBUVSUk9SEAMq/AEKCkJveEZhaWx1cmUSGwoXQk9YX0ZBSUxVUkVfVU5TUEVDSUZJRUQQABIcChhTRUNVUkVfU1RPUkVfVU5BVkFJTEFCTEUQARIYChRTRUNVUkVfU1RPUkVfQ0hBTkdFRBACEgoKBkxPQ0tFRBADEg4KCldST05HX1VTRVIQBBIUChBXUk9OR19QQVNTUEhSQVNFEAUSDwoLS0VZX01JU1NJTkcQBhITCg9LRVlfSU5WQUxJREFURUQQBxISCg5TVEFURV9UQU1QRVJFRBAIEhcKE1NUQVRFX05FV0VSX1ZFUlNJT04QCRIUChBJTlNFQ1VSRV9DT05URVhUEAoqdwoKT3V0cHV0S2luZBIbChdPVVRQVVRfS0lORF9VTlNQRUNJRklFRBAAEgkKBVJFUExZEAESEQoNUkVQTFlfRkFJTFVSRRACEgkKBUVWRU5UEAMSCgoGRUZGRUNUEAQSCgoGQ0FOQ0VMEAUSCwoHV0FLRV9BVBAGQk0KEmRldi5zaWduZXQuaG9zdC52MUIJSG9zdFByb3RvUAFaKnNpZ25ldC5kZXYvcHJvdG8vZ2VuL3NpZ25ldC9ob3N0L3YxO2hvc3R2MWIGcHJvdG8z", [file_signet_client_v1_identity_service]);
+  fileDesc("ChlzaWduZXQvaG9zdC92MS9ob3N0LnByb3RvEg5zaWduZXQuaG9zdC52MSLpCAoGRWZmZWN0EisKBGh0dHAYASABKAsyGy5zaWduZXQuaG9zdC52MS5IdHRwUmVxdWVzdEgAEi8KCnN0b3JlX3JlYWQYAiABKAsyGS5zaWduZXQuaG9zdC52MS5TdG9yZVJlYWRIABIvCgpzdG9yZV9saXN0GAMgASgLMhkuc2lnbmV0Lmhvc3QudjEuU3RvcmVMaXN0SAASMwoMc3RvcmVfc3BhY2VzGAQgASgLMhsuc2lnbmV0Lmhvc3QudjEuU3RvcmVTcGFjZXNIABI3Cg5zdG9yZV90cmFuc2FjdBgFIAEoCzIdLnNpZ25ldC5ob3N0LnYxLlN0b3JlVHJhbnNhY3RIABIzCgxzdG9yYWdlX3JlYWQYBiABKAsyGy5zaWduZXQuaG9zdC52MS5TdG9yYWdlUmVhZEgAEjUKDXN0b3JhZ2Vfd3JpdGUYByABKAsyHC5zaWduZXQuaG9zdC52MS5TdG9yYWdlV3JpdGVIABI3Cg5zdG9yYWdlX3JlbW92ZRgIIAEoCzIdLnNpZ25ldC5ob3N0LnYxLlN0b3JhZ2VSZW1vdmVIABIzCgxsb2NrX2FjcXVpcmUYCSABKAsyGy5zaWduZXQuaG9zdC52MS5Mb2NrQWNxdWlyZUgAEjMKDGxvY2tfcmVsZWFzZRgKIAEoCzIbLnNpZ25ldC5ob3N0LnYxLkxvY2tSZWxlYXNlSAASKwoIYm94X2hvbGQYCyABKAsyFy5zaWduZXQuaG9zdC52MS5Cb3hIb2xkSAASMQoLYm94X3JlbGVhc2UYDCABKAsyGi5zaWduZXQuaG9zdC52MS5Cb3hSZWxlYXNlSAASLwoKYm94X3JvdGF0ZRgNIAEoCzIZLnNpZ25ldC5ob3N0LnYxLkJveFJvdGF0ZUgAEjEKC2JveF9kZXN0cm95GA4gASgLMhouc2lnbmV0Lmhvc3QudjEuQm94RGVzdHJveUgAEi0KCWZpbGVfcmVhZBgPIAEoCzIYLnNpZ25ldC5ob3N0LnYxLkZpbGVSZWFkSAASLwoKZmlsZV93cml0ZRgQIAEoCzIZLnNpZ25ldC5ob3N0LnYxLkZpbGVXcml0ZUgAEi0KCWZpbGVfaW5mbxgRIAEoCzIYLnNpZ25ldC5ob3N0LnYxLkZpbGVJbmZvSAASMgoJcHJpbWl0aXZlGBIgASgLMh0uc2lnbmV0Lmhvc3QudjEuUHJpbWl0aXZlQ2FsbEgAEjEKC3N0b3JlX3dhdGNoGBMgASgLMhouc2lnbmV0Lmhvc3QudjEuU3RvcmVXYXRjaEgAEi8KCnN0b3JlX3R1cm4YFCABKAsyGS5zaWduZXQuaG9zdC52MS5TdG9yZVR1cm5IABIzCgxhY2Nlc3NfdG9rZW4YFSABKAsyGy5zaWduZXQuaG9zdC52MS5BY2Nlc3NUb2tlbkgAEikKB3dha2VfdXAYFiABKAsyFi5zaWduZXQuaG9zdC52MS5XYWtlVXBIAEIICgZlZmZlY3QiXQoNUHJpbWl0aXZlQ2FsbBIsCglwcmltaXRpdmUYASABKA4yGS5zaWduZXQuaG9zdC52MS5QcmltaXRpdmUSDQoFYnl0ZXMYAiADKAwSDwoHbnVtYmVycxgDIAMoDSJPCg9QcmltaXRpdmVSZXN1bHQSEgoFYnl0ZXMYASABKAxIAIgBARITCgZudW1iZXIYAiABKA1IAYgBAUIICgZfYnl0ZXNCCQoHX251bWJlciIlCgZIZWFkZXISDAoEbmFtZRgBIAEoCRINCgV2YWx1ZRgCIAEoCSKIAQoLSHR0cFJlcXVlc3QSDgoGbWV0aG9kGAEgASgJEgsKA3VybBgCIAEoCRInCgdoZWFkZXJzGAMgAygLMhYuc2lnbmV0Lmhvc3QudjEuSGVhZGVyEgwKBGJvZHkYBCABKAwSEgoKdGltZW91dF9tcxgFIAEoDRIRCglpc19zdHJlYW0YBiABKAgiUgoJSHR0cFBpZWNlEg4KBnN0YXR1cxgBIAEoDRInCgdoZWFkZXJzGAIgAygLMhYuc2lnbmV0Lmhvc3QudjEuSGVhZGVyEgwKBGJvZHkYAyABKAwiVQoMSHR0cFJlc3BvbnNlEg4KBnN0YXR1cxgBIAEoDRInCgdoZWFkZXJzGAIgAygLMhYuc2lnbmV0Lmhvc3QudjEuSGVhZGVyEgwKBGJvZHkYAyABKAwiJQoHUm93TmFtZRINCgV0YWJsZRgBIAEoCRILCgNrZXkYAiABKAkiQwoJU3RvcmVSZWFkEg0KBXNwYWNlGAEgASgJEicKBndhbnRlZBgCIAMoCzIXLnNpZ25ldC5ob3N0LnYxLlJvd05hbWUiLAoLU3RvcmVkVmFsdWUSDgoGZXhpc3RzGAEgASgIEg0KBXZhbHVlGAIgASgMIlIKD1N0b3JlUmVhZFJlc3VsdBISCgpnZW5lcmF0aW9uGAEgASgEEisKBnZhbHVlcxgCIAMoCzIbLnNpZ25ldC5ob3N0LnYxLlN0b3JlZFZhbHVlIlYKCVN0b3JlTGlzdBINCgVzcGFjZRgBIAEoCRINCgV0YWJsZRgCIAEoCRISCgVhZnRlchgDIAEoCUgAiAEBEg0KBWxpbWl0GAQgASgNQggKBl9hZnRlciInCglTdG9yZWRSb3cSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgMIjoKD1N0b3JlTGlzdFJlc3VsdBInCgRyb3dzGAEgAygLMhkuc2lnbmV0Lmhvc3QudjEuU3RvcmVkUm93Ig0KC1N0b3JlU3BhY2VzIiMKEVN0b3JlU3BhY2VzUmVzdWx0Eg4KBnNwYWNlcxgBIAMoCSKuAQoHU3RvcmVPcBIqCgRraW5kGAEgASgOMhwuc2lnbmV0Lmhvc3QudjEuU3RvcmVPcC5LaW5kEg0KBXNwYWNlGAIgASgJEg0KBXRhYmxlGAMgASgJEgsKA2tleRgEIAEoCRINCgV2YWx1ZRgFIAEoDCI9CgRLaW5kEhQKEEtJTkRfVU5TUEVDSUZJRUQQABIHCgNQVVQQARIKCgZDUkVBVEUQAhIKCgZSRU1PVkUQAyJhCg1TdG9yZVRyYW5zYWN0Eg0KBXNwYWNlGAEgASgJEhsKE2V4cGVjdGVkX2dlbmVyYXRpb24YAiABKAQSJAoDb3BzGAMgAygLMhcuc2lnbmV0Lmhvc3QudjEuU3RvcmVPcCKkAQoTU3RvcmVUcmFuc2FjdFJlc3VsdBI8CgdvdXRjb21lGAEgASgOMisuc2lnbmV0Lmhvc3QudjEuU3RvcmVUcmFuc2FjdFJlc3VsdC5PdXRjb21lIk8KB091dGNvbWUSFwoTT1VUQ09NRV9VTlNQRUNJRklFRBAAEgYKAk9LEAESFwoTR0VORVJBVElPTl9NSVNNQVRDSBACEgoKBkVYSVNUUxADIgwKClN0b3JlV2F0Y2giHAoLU3RvcmVDaGFuZ2USDQoFc3BhY2UYASABKAkiGgoJU3RvcmVUdXJuEg0KBXNwYWNlGAEgASgJIhwKC0FjY2Vzc1Rva2VuEg0KBXJlbmV3GAEgASgIIhcKBldha2VVcBINCgVhdF9tcxgBIAEoBCIiChFBY2Nlc3NUb2tlblJlc3VsdBINCgV0b2tlbhgBIAEoCSIbCgtTdG9yYWdlUmVhZBIMCgRuYW1lGAEgASgJIjQKEVN0b3JhZ2VSZWFkUmVzdWx0EhAKCHJldmlzaW9uGAEgASgJEg0KBWJ5dGVzGAIgASgMIk8KDFN0b3JhZ2VXcml0ZRIMCgRuYW1lGAEgASgJEg0KBWJ5dGVzGAIgASgMEhUKCGV4cGVjdGVkGAMgASgJSACIAQFCCwoJX2V4cGVjdGVkIiYKElN0b3JhZ2VXcml0ZVJlc3VsdBIQCghyZXZpc2lvbhgBIAEoCSIvCg1TdG9yYWdlUmVtb3ZlEgwKBG5hbWUYASABKAkSEAoIZXhwZWN0ZWQYAiABKAkiJgoTU3RvcmFnZVJlbW92ZVJlc3VsdBIPCgdyZW1vdmVkGAEgASgIIg0KC0xvY2tBY3F1aXJlIg0KC0xvY2tSZWxlYXNlInMKCEJveFNjb3BlEhMKBnRlbmFudBgBIAEoCUgAiAEBEgsKA2FwcBgCIAEoCRIRCgR1c2VyGAMgASgJSAGIAQESEwoGZGV2aWNlGAQgASgJSAKIAQFCCQoHX3RlbmFudEIHCgVfdXNlckIJCgdfZGV2aWNlIkIKB0JveEhvbGQSJwoFc2NvcGUYASABKAsyGC5zaWduZXQuaG9zdC52MS5Cb3hTY29wZRIOCgZjcmVhdGUYAiABKAgiHAoNQm94SG9sZFJlc3VsdBILCgNib3gYASABKA0iGQoKQm94UmVsZWFzZRILCgNib3gYASABKA0iNAoJQm94Um90YXRlEicKBXNjb3BlGAEgASgLMhguc2lnbmV0Lmhvc3QudjEuQm94U2NvcGUiNQoKQm94RGVzdHJveRInCgVzY29wZRgBIAEoCzIYLnNpZ25ldC5ob3N0LnYxLkJveFNjb3BlIjgKCEZpbGVSZWFkEgwKBHBhdGgYASABKAkSDgoGb2Zmc2V0GAIgASgEEg4KBmxlbmd0aBgDIAEoDSIfCg5GaWxlUmVhZFJlc3VsdBINCgVieXRlcxgBIAEoDCJJCglGaWxlV3JpdGUSDAoEcGF0aBgBIAEoCRIOCgZvZmZzZXQYAiABKAQSDQoFYnl0ZXMYAyABKAwSDwoHaXNfbGFzdBgEIAEoCCIYCghGaWxlSW5mbxIMCgRwYXRoGAEgASgJIjUKDkZpbGVJbmZvUmVzdWx0EgwKBHNpemUYASABKAQSFQoNY2hhbmdlZF9hdF9tcxgCIAEoBCLLBgoMRWZmZWN0UmVzdWx0EjAKB2ZhaWx1cmUYASABKAsyHS5zaWduZXQuaG9zdC52MS5FZmZlY3RGYWlsdXJlSAASLAoEaHR0cBgCIAEoCzIcLnNpZ25ldC5ob3N0LnYxLkh0dHBSZXNwb25zZUgAEjUKCnN0b3JlX3JlYWQYAyABKAsyHy5zaWduZXQuaG9zdC52MS5TdG9yZVJlYWRSZXN1bHRIABI1CgpzdG9yZV9saXN0GAQgASgLMh8uc2lnbmV0Lmhvc3QudjEuU3RvcmVMaXN0UmVzdWx0SAASOQoMc3RvcmVfc3BhY2VzGAUgASgLMiEuc2lnbmV0Lmhvc3QudjEuU3RvcmVTcGFjZXNSZXN1bHRIABI9Cg5zdG9yZV90cmFuc2FjdBgGIAEoCzIjLnNpZ25ldC5ob3N0LnYxLlN0b3JlVHJhbnNhY3RSZXN1bHRIABI5CgxzdG9yYWdlX3JlYWQYByABKAsyIS5zaWduZXQuaG9zdC52MS5TdG9yYWdlUmVhZFJlc3VsdEgAEjsKDXN0b3JhZ2Vfd3JpdGUYCCABKAsyIi5zaWduZXQuaG9zdC52MS5TdG9yYWdlV3JpdGVSZXN1bHRIABI9Cg5zdG9yYWdlX3JlbW92ZRgJIAEoCzIjLnNpZ25ldC5ob3N0LnYxLlN0b3JhZ2VSZW1vdmVSZXN1bHRIABIxCghib3hfaG9sZBgKIAEoCzIdLnNpZ25ldC5ob3N0LnYxLkJveEhvbGRSZXN1bHRIABIzCglmaWxlX3JlYWQYCyABKAsyHi5zaWduZXQuaG9zdC52MS5GaWxlUmVhZFJlc3VsdEgAEjMKCWZpbGVfaW5mbxgMIAEoCzIeLnNpZ25ldC5ob3N0LnYxLkZpbGVJbmZvUmVzdWx0SAASJAoEZG9uZRgNIAEoCzIULnNpZ25ldC5ob3N0LnYxLkRvbmVIABI0CglwcmltaXRpdmUYDiABKAsyHy5zaWduZXQuaG9zdC52MS5QcmltaXRpdmVSZXN1bHRIABI5CgxhY2Nlc3NfdG9rZW4YDyABKAsyIS5zaWduZXQuaG9zdC52MS5BY2Nlc3NUb2tlblJlc3VsdEgAQggKBnJlc3VsdCIGCgREb25lIqgCCg1FZmZlY3RGYWlsdXJlEjAKBGtpbmQYASABKA4yIi5zaWduZXQuaG9zdC52MS5FZmZlY3RGYWlsdXJlLktpbmQSJwoDYm94GAIgASgOMhouc2lnbmV0Lmhvc3QudjEuQm94RmFpbHVyZRIPCgdtZXNzYWdlGAMgASgJEjAKB3JlZnVzYWwYBCABKAsyHy5zaWduZXQuY2xpZW50LnYxLkNsaWVudEZhaWx1cmUieQoES2luZBIUChBLSU5EX1VOU1BFQ0lGSUVEEAASDwoLVU5SRUFDSEFCTEUQARINCglUSU1FRF9PVVQQAhIGCgJJTxADEgcKA0JPWBAEEg0KCUxPQ0tfQlVTWRAFEg4KCkZJTEVfU1RBVEUQBhILCgdTRVNTSU9OEAciuwIKCEhvc3RJbmZvEg8KB3ZlcnNpb24YASABKA0SEAoIcGxhdGZvcm0YAiABKAkSEwoLYm94X2JhY2tlbmQYAyABKAkSEwoLYm94X3ZlcnNpb24YBCABKA0SFAoMYm94X2hhcmR3YXJlGAUgASgIEhgKEGJveF9kZXZpY2VfYm91bmQYBiABKAgSFgoOYm94X3BlcnNpc3RlbnQYByABKAgSGAoQc3RvcmVfcGVyc2lzdGVudBgIIAEoCBIrCghkZWZlcnJlZBgJIAMoDjIZLnNpZ25ldC5ob3N0LnYxLlByaW1pdGl2ZRIUCgxzdG9yZV9zaGFyZWQYCiABKAgSMQoHc2Vzc2lvbhgLIAEoCzIbLnNpZ25ldC5ob3N0LnYxLkhvc3RTZXNzaW9uSACIAQFCCgoIX3Nlc3Npb24iQQoLSG9zdFNlc3Npb24SDgoGYXBwX2lkGAEgASgJEhEKCXRlbmFudF9pZBgCIAEoCRIPCgd1c2VyX2lkGAMgASgJItQECg1OYXRpdmVPcHRpb25zEjMKCGlkZW50aXR5GAEgASgLMiEuc2lnbmV0LmNsaWVudC52MS5JZGVudGl0eU9wdGlvbnMSEwoLZGF0YV9mb2xkZXIYAiABKAkSOgoOc2VjcmV0X3NlcnZpY2UYAyABKAsyIC5zaWduZXQuaG9zdC52MS5TZWNyZXRTZXJ2aWNlQm94SAASMwoKcGFzc3BocmFzZRgEIAEoCzIdLnNpZ25ldC5ob3N0LnYxLlBhc3NwaHJhc2VCb3hIABIxCgtwcm9ncmFtX2JveBgFIAEoCzIaLnNpZ25ldC5ob3N0LnYxLlByb2dyYW1Cb3hIABIxCgt3cmFwcGVkX2JveBgKIAEoCzIaLnNpZ25ldC5ob3N0LnYxLlByb2dyYW1Cb3hIABIvCghrZXljaGFpbhgLIAEoCzIbLnNpZ25ldC5ob3N0LnYxLktleWNoYWluQm94SAASKQoFZHBhcGkYDCABKAsyGC5zaWduZXQuaG9zdC52MS5EcGFwaUJveEgAEhAKCHBlcmZvcm1zGAYgAygNEhUKDXRydXN0X2FuY2hvcnMYByABKAkSGAoQbWVtb3J5X2xpbWl0X21pYhgIIAEoDRIQCghwbGF0Zm9ybRgJIAEoCRIxCgdzZXNzaW9uGA0gASgLMhsuc2lnbmV0Lmhvc3QudjEuSG9zdFNlc3Npb25IAYgBARIrCghkZWZlcnJlZBgOIAMoDjIZLnNpZ25ldC5ob3N0LnYxLlByaW1pdGl2ZUIFCgNib3hCCgoIX3Nlc3Npb24iEgoQU2VjcmV0U2VydmljZUJveCIjCg1QYXNzcGhyYXNlQm94EhIKCnBhc3NwaHJhc2UYASABKAwiPwoLS2V5Y2hhaW5Cb3gSGgoSYWZ0ZXJfZmlyc3RfdW5sb2NrGAEgASgIEhQKDGFjY2Vzc19ncm91cBgCIAEoCSIKCghEcGFwaUJveCJqCgpQcm9ncmFtQm94Eg8KB2JhY2tlbmQYASABKAkSDwoHdmVyc2lvbhgCIAEoDRIQCghoYXJkd2FyZRgDIAEoCBIUCgxkZXZpY2VfYm91bmQYBCABKAgSEgoKcGVyc2lzdGVudBgFIAEoCCrVAwoJUHJpbWl0aXZlEhkKFVBSSU1JVElWRV9VTlNQRUNJRklFRBAAEgoKBlJBTkRPTRABEgcKA05PVxACEgoKBlNIQTI1NhADEgoKBlNIQTUxMhAEEg8KC0hNQUNfU0hBMjU2EAUSDwoLSEtERl9FWFBBTkQQBhIQCgxBRVNfR0NNX1NFQUwQBxIQCgxBRVNfR0NNX09QRU4QCBIRCg1YMjU1MTlfUFVCTElDEAkSCgoGWDI1NTE5EAoSFAoQRUQyNTUxOV9HRU5FUkFURRALEhAKDEVEMjU1MTlfU0lHThAMEhIKDkVEMjU1MTlfVkVSSUZZEA0SDAoIQk9YX1NFQUwQDhIMCghCT1hfT1BFThAPEg4KCkhBU0hfQkVHSU4QEBIPCgtIQVNIX1VQREFURRAREgwKCEhBU0hfRU5EEBISDAoIQVJHT04ySUQQExIPCgtVVEY4X0VOQ09ERRAUEg8KC1VURjhfREVDT0RFEBUSBwoDTE9HEBYSCgoGT1VUUFVUEBcSDQoJTU9OT1RPTklDEBgSDAoIQk9YX1dSQVAQGRIOCgpCT1hfVU5XUkFQEBoSDgoKQk9YX0ZPUkdFVBAbEhIKDkVEMjU1MTlfSU1QT1JUEBwqSAoITG9nTGV2ZWwSGQoVTE9HX0xFVkVMX1VOU1BFQ0lGSUVEEAASCQoFREVCVUcQARILCgdXQVJOSU5HEAISCQoFRVJST1IQAyr8AQoKQm94RmFpbHVyZRIbChdCT1hfRkFJTFVSRV9VTlNQRUNJRklFRBAAEhwKGFNFQ1VSRV9TVE9SRV9VTkFWQUlMQUJMRRABEhgKFFNFQ1VSRV9TVE9SRV9DSEFOR0VEEAISCgoGTE9DS0VEEAMSDgoKV1JPTkdfVVNFUhAEEhQKEFdST05HX1BBU1NQSFJBU0UQBRIPCgtLRVlfTUlTU0lORxAGEhMKD0tFWV9JTlZBTElEQVRFRBAHEhIKDlNUQVRFX1RBTVBFUkVEEAgSFwoTU1RBVEVfTkVXRVJfVkVSU0lPThAJEhQKEElOU0VDVVJFX0NPTlRFWFQQCip3CgpPdXRwdXRLaW5kEhsKF09VVFBVVF9LSU5EX1VOU1BFQ0lGSUVEEAASCQoFUkVQTFkQARIRCg1SRVBMWV9GQUlMVVJFEAISCQoFRVZFTlQQAxIKCgZFRkZFQ1QQBBIKCgZDQU5DRUwQBRILCgdXQUtFX0FUEAZCTQoSZGV2LnNpZ25ldC5ob3N0LnYxQglIb3N0UHJvdG9QAVoqc2lnbmV0LmRldi9wcm90by9nZW4vc2lnbmV0L2hvc3QvdjE7aG9zdHYxYgZwcm90bzM", [file_signet_client_v1_identity_service]);
 
 /**
  * Work that the host performs outside the core. It answers with `complete(id, EffectResult)`, once.
@@ -193,6 +193,14 @@ export type Effect = Message<"signet.host.v1.Effect"> & {
      */
     value: AccessToken;
     case: "accessToken";
+  } | {
+    /**
+     * Waits until a time.
+     *
+     * @generated from field: signet.host.v1.WakeUp wake_up = 22;
+     */
+    value: WakeUp;
+    case: "wakeUp";
   } | { case: undefined; value?: undefined };
 };
 
@@ -943,6 +951,28 @@ export const AccessTokenSchema: GenMessage<AccessToken> = /*@__PURE__*/
   messageDesc(file_signet_host_v1_host, 22);
 
 /**
+ * Waits until a time. libsignet emits it in the place of WAKE_AT, for a program that performs it; the core does not. A later
+ * wake-up cancels an earlier one.
+ *
+ * @generated from message signet.host.v1.WakeUp
+ */
+export type WakeUp = Message<"signet.host.v1.WakeUp"> & {
+  /**
+   * Milliseconds since the Unix epoch, as the primitive NOW counts them. A time in the past is due at once.
+   *
+   * @generated from field: uint64 at_ms = 1;
+   */
+  atMs: bigint;
+};
+
+/**
+ * Describes the message signet.host.v1.WakeUp.
+ * Use `create(WakeUpSchema)` to create a new message.
+ */
+export const WakeUpSchema: GenMessage<WakeUp> = /*@__PURE__*/
+  messageDesc(file_signet_host_v1_host, 23);
+
+/**
  * The answer to AccessToken.
  *
  * @generated from message signet.host.v1.AccessTokenResult
@@ -961,7 +991,7 @@ export type AccessTokenResult = Message<"signet.host.v1.AccessTokenResult"> & {
  * Use `create(AccessTokenResultSchema)` to create a new message.
  */
 export const AccessTokenResultSchema: GenMessage<AccessTokenResult> = /*@__PURE__*/
-  messageDesc(file_signet_host_v1_host, 23);
+  messageDesc(file_signet_host_v1_host, 24);
 
 /**
  * Reads named bytes.
@@ -982,7 +1012,7 @@ export type StorageRead = Message<"signet.host.v1.StorageRead"> & {
  * Use `create(StorageReadSchema)` to create a new message.
  */
 export const StorageReadSchema: GenMessage<StorageRead> = /*@__PURE__*/
-  messageDesc(file_signet_host_v1_host, 24);
+  messageDesc(file_signet_host_v1_host, 25);
 
 /**
  * The answer to StorageRead.
@@ -1010,7 +1040,7 @@ export type StorageReadResult = Message<"signet.host.v1.StorageReadResult"> & {
  * Use `create(StorageReadResultSchema)` to create a new message.
  */
 export const StorageReadResultSchema: GenMessage<StorageReadResult> = /*@__PURE__*/
-  messageDesc(file_signet_host_v1_host, 25);
+  messageDesc(file_signet_host_v1_host, 26);
 
 /**
  * Writes named bytes atomically and durably if the stored revision is the expected one.
@@ -1045,7 +1075,7 @@ export type StorageWrite = Message<"signet.host.v1.StorageWrite"> & {
  * Use `create(StorageWriteSchema)` to create a new message.
  */
 export const StorageWriteSchema: GenMessage<StorageWrite> = /*@__PURE__*/
-  messageDesc(file_signet_host_v1_host, 26);
+  messageDesc(file_signet_host_v1_host, 27);
 
 /**
  * The answer to StorageWrite.
@@ -1066,7 +1096,7 @@ export type StorageWriteResult = Message<"signet.host.v1.StorageWriteResult"> & 
  * Use `create(StorageWriteResultSchema)` to create a new message.
  */
 export const StorageWriteResultSchema: GenMessage<StorageWriteResult> = /*@__PURE__*/
-  messageDesc(file_signet_host_v1_host, 27);
+  messageDesc(file_signet_host_v1_host, 28);
 
 /**
  * Removes named bytes if the stored revision is the expected one.
@@ -1094,7 +1124,7 @@ export type StorageRemove = Message<"signet.host.v1.StorageRemove"> & {
  * Use `create(StorageRemoveSchema)` to create a new message.
  */
 export const StorageRemoveSchema: GenMessage<StorageRemove> = /*@__PURE__*/
-  messageDesc(file_signet_host_v1_host, 28);
+  messageDesc(file_signet_host_v1_host, 29);
 
 /**
  * The answer to StorageRemove.
@@ -1115,7 +1145,7 @@ export type StorageRemoveResult = Message<"signet.host.v1.StorageRemoveResult"> 
  * Use `create(StorageRemoveResultSchema)` to create a new message.
  */
 export const StorageRemoveResultSchema: GenMessage<StorageRemoveResult> = /*@__PURE__*/
-  messageDesc(file_signet_host_v1_host, 29);
+  messageDesc(file_signet_host_v1_host, 30);
 
 /**
  * Waits for the lock that all processes of the folder share.
@@ -1130,7 +1160,7 @@ export type LockAcquire = Message<"signet.host.v1.LockAcquire"> & {
  * Use `create(LockAcquireSchema)` to create a new message.
  */
 export const LockAcquireSchema: GenMessage<LockAcquire> = /*@__PURE__*/
-  messageDesc(file_signet_host_v1_host, 30);
+  messageDesc(file_signet_host_v1_host, 31);
 
 /**
  * Releases the lock.
@@ -1145,7 +1175,7 @@ export type LockRelease = Message<"signet.host.v1.LockRelease"> & {
  * Use `create(LockReleaseSchema)` to create a new message.
  */
 export const LockReleaseSchema: GenMessage<LockRelease> = /*@__PURE__*/
-  messageDesc(file_signet_host_v1_host, 31);
+  messageDesc(file_signet_host_v1_host, 32);
 
 /**
  * The owner of secrets. An absent part is checked as absent.
@@ -1187,7 +1217,7 @@ export type BoxScope = Message<"signet.host.v1.BoxScope"> & {
  * Use `create(BoxScopeSchema)` to create a new message.
  */
 export const BoxScopeSchema: GenMessage<BoxScope> = /*@__PURE__*/
-  messageDesc(file_signet_host_v1_host, 32);
+  messageDesc(file_signet_host_v1_host, 33);
 
 /**
  * Reads the keys of a scope into the host's memory.
@@ -1215,7 +1245,7 @@ export type BoxHold = Message<"signet.host.v1.BoxHold"> & {
  * Use `create(BoxHoldSchema)` to create a new message.
  */
 export const BoxHoldSchema: GenMessage<BoxHold> = /*@__PURE__*/
-  messageDesc(file_signet_host_v1_host, 33);
+  messageDesc(file_signet_host_v1_host, 34);
 
 /**
  * The answer to BoxHold.
@@ -1236,7 +1266,7 @@ export type BoxHoldResult = Message<"signet.host.v1.BoxHoldResult"> & {
  * Use `create(BoxHoldResultSchema)` to create a new message.
  */
 export const BoxHoldResultSchema: GenMessage<BoxHoldResult> = /*@__PURE__*/
-  messageDesc(file_signet_host_v1_host, 34);
+  messageDesc(file_signet_host_v1_host, 35);
 
 /**
  * Drops held keys.
@@ -1257,7 +1287,7 @@ export type BoxRelease = Message<"signet.host.v1.BoxRelease"> & {
  * Use `create(BoxReleaseSchema)` to create a new message.
  */
 export const BoxReleaseSchema: GenMessage<BoxRelease> = /*@__PURE__*/
-  messageDesc(file_signet_host_v1_host, 35);
+  messageDesc(file_signet_host_v1_host, 36);
 
 /**
  * Creates a further key.
@@ -1278,7 +1308,7 @@ export type BoxRotate = Message<"signet.host.v1.BoxRotate"> & {
  * Use `create(BoxRotateSchema)` to create a new message.
  */
 export const BoxRotateSchema: GenMessage<BoxRotate> = /*@__PURE__*/
-  messageDesc(file_signet_host_v1_host, 36);
+  messageDesc(file_signet_host_v1_host, 37);
 
 /**
  * Deletes every key of the scope. Bytes that they sealed never open again.
@@ -1299,7 +1329,7 @@ export type BoxDestroy = Message<"signet.host.v1.BoxDestroy"> & {
  * Use `create(BoxDestroySchema)` to create a new message.
  */
 export const BoxDestroySchema: GenMessage<BoxDestroy> = /*@__PURE__*/
-  messageDesc(file_signet_host_v1_host, 37);
+  messageDesc(file_signet_host_v1_host, 38);
 
 /**
  * Reads a part of a file.
@@ -1334,7 +1364,7 @@ export type FileRead = Message<"signet.host.v1.FileRead"> & {
  * Use `create(FileReadSchema)` to create a new message.
  */
 export const FileReadSchema: GenMessage<FileRead> = /*@__PURE__*/
-  messageDesc(file_signet_host_v1_host, 38);
+  messageDesc(file_signet_host_v1_host, 39);
 
 /**
  * The answer to FileRead.
@@ -1355,7 +1385,7 @@ export type FileReadResult = Message<"signet.host.v1.FileReadResult"> & {
  * Use `create(FileReadResultSchema)` to create a new message.
  */
 export const FileReadResultSchema: GenMessage<FileReadResult> = /*@__PURE__*/
-  messageDesc(file_signet_host_v1_host, 39);
+  messageDesc(file_signet_host_v1_host, 40);
 
 /**
  * Writes a part of a new file. The first part, at offset zero, creates it and refuses an existing file.
@@ -1397,7 +1427,7 @@ export type FileWrite = Message<"signet.host.v1.FileWrite"> & {
  * Use `create(FileWriteSchema)` to create a new message.
  */
 export const FileWriteSchema: GenMessage<FileWrite> = /*@__PURE__*/
-  messageDesc(file_signet_host_v1_host, 40);
+  messageDesc(file_signet_host_v1_host, 41);
 
 /**
  * Reads the size and the time of a file.
@@ -1418,7 +1448,7 @@ export type FileInfo = Message<"signet.host.v1.FileInfo"> & {
  * Use `create(FileInfoSchema)` to create a new message.
  */
 export const FileInfoSchema: GenMessage<FileInfo> = /*@__PURE__*/
-  messageDesc(file_signet_host_v1_host, 41);
+  messageDesc(file_signet_host_v1_host, 42);
 
 /**
  * The answer to FileInfo.
@@ -1446,7 +1476,7 @@ export type FileInfoResult = Message<"signet.host.v1.FileInfoResult"> & {
  * Use `create(FileInfoResultSchema)` to create a new message.
  */
 export const FileInfoResultSchema: GenMessage<FileInfoResult> = /*@__PURE__*/
-  messageDesc(file_signet_host_v1_host, 42);
+  messageDesc(file_signet_host_v1_host, 43);
 
 /**
  * The outcome of an effect.
@@ -1587,7 +1617,7 @@ export type EffectResult = Message<"signet.host.v1.EffectResult"> & {
  * Use `create(EffectResultSchema)` to create a new message.
  */
 export const EffectResultSchema: GenMessage<EffectResult> = /*@__PURE__*/
-  messageDesc(file_signet_host_v1_host, 43);
+  messageDesc(file_signet_host_v1_host, 44);
 
 /**
  * Nothing to say.
@@ -1602,7 +1632,7 @@ export type Done = Message<"signet.host.v1.Done"> & {
  * Use `create(DoneSchema)` to create a new message.
  */
 export const DoneSchema: GenMessage<Done> = /*@__PURE__*/
-  messageDesc(file_signet_host_v1_host, 44);
+  messageDesc(file_signet_host_v1_host, 45);
 
 /**
  * A failed effect.
@@ -1644,7 +1674,7 @@ export type EffectFailure = Message<"signet.host.v1.EffectFailure"> & {
  * Use `create(EffectFailureSchema)` to create a new message.
  */
 export const EffectFailureSchema: GenMessage<EffectFailure> = /*@__PURE__*/
-  messageDesc(file_signet_host_v1_host, 45);
+  messageDesc(file_signet_host_v1_host, 46);
 
 /**
  * The kind of a failure.
@@ -1720,7 +1750,7 @@ export type EffectFailure_Kind = (typeof EffectFailure_Kind)[keyof typeof Effect
  * Describes the enum signet.host.v1.EffectFailure.Kind.
  */
 export const EffectFailure_KindSchema: GenEnum<EffectFailure_Kind> = /*@__PURE__*/
-  enumDesc(file_signet_host_v1_host, 45, 0);
+  enumDesc(file_signet_host_v1_host, 46, 0);
 
 /**
  * What the host tells the core at the start.
@@ -1812,7 +1842,7 @@ export type HostInfo = Message<"signet.host.v1.HostInfo"> & {
  * Use `create(HostInfoSchema)` to create a new message.
  */
 export const HostInfoSchema: GenMessage<HostInfo> = /*@__PURE__*/
-  messageDesc(file_signet_host_v1_host, 46);
+  messageDesc(file_signet_host_v1_host, 47);
 
 /**
  * A sign-in of the host.
@@ -1847,7 +1877,7 @@ export type HostSession = Message<"signet.host.v1.HostSession"> & {
  * Use `create(HostSessionSchema)` to create a new message.
  */
 export const HostSessionSchema: GenMessage<HostSession> = /*@__PURE__*/
-  messageDesc(file_signet_host_v1_host, 47);
+  messageDesc(file_signet_host_v1_host, 48);
 
 /**
  * What a program passes to `signet_open` of libsignet, the C library.
@@ -1953,6 +1983,20 @@ export type NativeOptions = Message<"signet.host.v1.NativeOptions"> & {
    * @generated from field: string platform = 9;
    */
   platform: string;
+
+  /**
+   * As in HostInfo: the program signs in itself, and performs AccessToken. `identity` is then ignored.
+   *
+   * @generated from field: optional signet.host.v1.HostSession session = 13;
+   */
+  session?: HostSession | undefined;
+
+  /**
+   * As in HostInfo: primitives of the program that answer later. It performs PrimitiveCall.
+   *
+   * @generated from field: repeated signet.host.v1.Primitive deferred = 14;
+   */
+  deferred: Primitive[];
 };
 
 /**
@@ -1960,7 +2004,7 @@ export type NativeOptions = Message<"signet.host.v1.NativeOptions"> & {
  * Use `create(NativeOptionsSchema)` to create a new message.
  */
 export const NativeOptionsSchema: GenMessage<NativeOptions> = /*@__PURE__*/
-  messageDesc(file_signet_host_v1_host, 48);
+  messageDesc(file_signet_host_v1_host, 49);
 
 /**
  * Keys in the Secret Service. SECURE_STORE_UNAVAILABLE without one.
@@ -1975,7 +2019,7 @@ export type SecretServiceBox = Message<"signet.host.v1.SecretServiceBox"> & {
  * Use `create(SecretServiceBoxSchema)` to create a new message.
  */
 export const SecretServiceBoxSchema: GenMessage<SecretServiceBox> = /*@__PURE__*/
-  messageDesc(file_signet_host_v1_host, 49);
+  messageDesc(file_signet_host_v1_host, 50);
 
 /**
  * Keys in a file that a passphrase protects (Argon2id with 64 MiB and three passes).
@@ -1996,7 +2040,7 @@ export type PassphraseBox = Message<"signet.host.v1.PassphraseBox"> & {
  * Use `create(PassphraseBoxSchema)` to create a new message.
  */
 export const PassphraseBoxSchema: GenMessage<PassphraseBox> = /*@__PURE__*/
-  messageDesc(file_signet_host_v1_host, 50);
+  messageDesc(file_signet_host_v1_host, 51);
 
 /**
  * Keys in the Keychain, on this device only and not synchronized. SECURE_STORE_UNAVAILABLE on another system, and for a program
@@ -2026,7 +2070,7 @@ export type KeychainBox = Message<"signet.host.v1.KeychainBox"> & {
  * Use `create(KeychainBoxSchema)` to create a new message.
  */
 export const KeychainBoxSchema: GenMessage<KeychainBox> = /*@__PURE__*/
-  messageDesc(file_signet_host_v1_host, 51);
+  messageDesc(file_signet_host_v1_host, 52);
 
 /**
  * Keys in a file that Windows protects for the signed-in user (DPAPI): every program of the user can have it opened.
@@ -2042,7 +2086,7 @@ export type DpapiBox = Message<"signet.host.v1.DpapiBox"> & {
  * Use `create(DpapiBoxSchema)` to create a new message.
  */
 export const DpapiBoxSchema: GenMessage<DpapiBox> = /*@__PURE__*/
-  messageDesc(file_signet_host_v1_host, 52);
+  messageDesc(file_signet_host_v1_host, 53);
 
 /**
  * Keys that the program holds: as in HostInfo.
@@ -2091,7 +2135,7 @@ export type ProgramBox = Message<"signet.host.v1.ProgramBox"> & {
  * Use `create(ProgramBoxSchema)` to create a new message.
  */
 export const ProgramBoxSchema: GenMessage<ProgramBox> = /*@__PURE__*/
-  messageDesc(file_signet_host_v1_host, 53);
+  messageDesc(file_signet_host_v1_host, 54);
 
 /**
  * Operations of the host that answer at once. The core calls `host(primitive, …arguments)`.
