@@ -1,12 +1,14 @@
-// Messengers in an engine have the histories of messengers in Node: npm run simulate -- --core wasm repeats a seed.
+// Messengers in an engine have the histories of messengers in Node: npm run simulate -- --core wasm|native repeats a seed.
 import { expect, test, vi } from "vitest"
 import { effort, isLong, isNightly } from "../support/effort.ts"
+import { whyNoLibrary } from "../support/native/library.ts"
 import { compare } from "./cores/compare.ts"
 import type { Core } from "./cores/core.ts"
-import { engineCore } from "./cores/engine-core.ts"
 import { createHistory, differenceOf } from "./cores/history.ts"
+import { nativeCore } from "./cores/native-core.ts"
 import { nodeCore } from "./cores/node-core.ts"
 import { createTurns } from "./cores/turns.ts"
+import { wasmCore } from "./cores/wasm-core.ts"
 import { createSchedule } from "./schedule.ts"
 import type { Play } from "./simulate.ts"
 import { simulate } from "./simulate.ts"
@@ -16,11 +18,15 @@ vi.setConfig({ testTimeout: effort(180_000, 1_800_000, 7_200_000) })
 
 type Plays = readonly Omit<Play, "core">[]
 
-const plays: Plays = [
+/** With processes that end, streams and timers. */
+const few: Plays = [
   { seed: 1, steps: 25 },
+  { seed: 5, steps: 8, features: ["hints"] },
+]
+const plays: Plays = [
+  ...few,
   { seed: 3, steps: 30 },
   { seed: 3, steps: 25, features: ["restored devices"] },
-  { seed: 5, steps: 8, features: ["hints"] },
   { seed: 2, steps: 12, features: ["renewal"] },
   { seed: 2, steps: 12, features: ["rejoins"] },
   { seed: 8, steps: 12, features: ["restored service"] },
@@ -38,10 +44,22 @@ const more: Plays = [
 ]
 
 test.runIf(isLong)("messengers in WebAssembly have the histories of messengers in Node", async () => {
-  const wasm = await engineCore()
+  await expectEqual(await wasmCore(), [...plays, ...(isNightly ? more : [])])
+})
+
+test.skipIf(whyNoLibrary !== undefined)(
+  whyNoLibrary ?? "messengers in libsignet have the histories of messengers in Node",
+  async () => {
+    const native = await nativeCore()
+    await expectEqual(native, isNightly ? [...plays, ...more] : few)
+    expect((await compare({ seed: 1, steps: 1 }, withAnotherByte(native))).difference).toMatch(/d1 writes device 0 ok/)
+  },
+)
+
+async function expectEqual(core: Core, all: Plays): Promise<void> {
   const seen: string[] = []
-  for (const play of [...plays, ...(isNightly ? more : [])]) {
-    const { inNode, history, difference } = await compare(play, wasm)
+  for (const play of all) {
+    const { inNode, history, difference } = await compare(play, core)
     expect(difference, JSON.stringify(play)).toBeUndefined()
     expect(inNode.violations, JSON.stringify(play)).toEqual([])
     seen.push(...history.map(({ text }) => text))
@@ -58,19 +76,23 @@ test.runIf(isLong)("messengers in WebAssembly have the histories of messengers i
       String(wanted),
     ).toBe(true)
   }
+}
+
+/** One device draws one more random byte. */
+const withAnotherByte = (core: Core): Core => ({
+  ...core,
+  open(hosting) {
+    if (hosting.device === "d1") hosting.random.bytes(1)
+    return core.open(hosting)
+  },
 })
 
 test.runIf(isLong)("one more random byte is a difference", async () => {
   const play = { seed: 1, steps: 1 }
-  const other: Core = {
-    ...nodeCore,
-    open(hosting) {
-      if (hosting.device === "d1") hosting.random.bytes(1)
-      return nodeCore.open(hosting)
-    },
-  }
   expect((await compare(play, nodeCore)).difference).toBeUndefined()
-  expect((await compare(play, other)).difference).toMatch(/d1 writes device 0 ok: +create header store/)
+  expect((await compare(play, withAnotherByte(nodeCore))).difference).toMatch(
+    /d1 writes device 0 ok: +create header store/,
+  )
 })
 
 test("the first difference is shown, with the entries before it", () => {

@@ -1,5 +1,5 @@
 // npm run simulate -- [--seed N] [--count N | --minutes N] [--steps N] [--hostility NAME] [--with FEATURE,FEATURE|all]
-//   [--core wasm] [--trace]
+//   [--core wasm|native] [--trace]
 import { randomInt } from "node:crypto"
 import { parseArgs } from "node:util"
 import { parseFeatures } from "./features.ts"
@@ -22,8 +22,7 @@ const { hostility } = values
 if (hostility !== undefined && !isHostility(hostility)) {
   fail(`There is no hostility ${hostility}. There are: ${hostilities.join(", ")}.`)
 }
-if (values.core !== undefined && values.core !== "wasm") fail(`There is no core ${values.core}. There is: wasm.`)
-const compareIn = values.core === undefined ? undefined : await comparing()
+const compareIn = values.core === undefined ? undefined : await comparing(values.core)
 const minutes = values.minutes === undefined ? undefined : positive("minutes", values.minutes)
 const features = values.with === undefined ? [] : parseFeatures(values.with)
 // With --minutes and without --seed, other seeds each time. Each line has its seed, so a run can be repeated.
@@ -55,10 +54,13 @@ if (minutes !== undefined) console.log(`${seed - first} seeds, ${failed.length} 
 if (failed.length > 0) process.exitCode = 1
 
 /** A run without a core needs no engine. */
-async function comparing() {
+async function comparing(name: string) {
+  if (name !== "wasm" && name !== "native") fail(`There is no core ${name}. There are: wasm, native.`)
   const { compare } = await import("./cores/compare.ts")
-  const { engineCore } = await import("./cores/engine-core.ts")
-  const core = await engineCore()
+  const core =
+    name === "wasm"
+      ? await (await import("./cores/wasm-core.ts")).wasmCore()
+      : await (await import("./cores/native-core.ts")).nativeCore()
   return (play: Parameters<typeof compare>[0]) => compare(play, core)
 }
 

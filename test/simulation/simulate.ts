@@ -162,10 +162,12 @@ export async function simulate({
       ? [cast.bugs]
       : [violationsOf(cast, hostility, ghost), ...playing.map(async (one) => (await one.violations?.()) ?? [])]
   const violations = (await schedule.until(Promise.all(found))).flat()
-  const fingerprint = createHash("sha256").update(cast.trace.join("\n")).update(violations.join("\n")).digest("hex")
+  const trace = [...cast.trace]
+  compared?.turns.end()
+  const fingerprint = createHash("sha256").update(trace.join("\n")).update(violations.join("\n")).digest("hex")
   return {
     violations,
-    trace: cast.trace,
+    trace,
     fingerprint: fingerprint.slice(0, 16),
     lies: hostile.lies,
     history,

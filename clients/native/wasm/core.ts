@@ -1,4 +1,4 @@
-// A core in WebAssembly: enters it, and routes what it emits. The platform brings primitives and performs effects.
+// A core in an engine: enters it, and routes what it emits. The platform brings primitives and performs effects.
 import { fromBinary, toBinary } from "@bufbuild/protobuf"
 import {
   ClientFailureSchema,
@@ -12,17 +12,20 @@ import { CoreError, closed, internal } from "./failure.ts"
 import type { Platform, Primitives } from "./platform.ts"
 import { runningEffects } from "./running-effects.ts"
 
-export interface CoreOptions {
+export interface CoreOptions extends HostOptions {
   /** quickjs.wasm, compiled. */
   readonly module: WebAssembly.Module
   /** The core, compiled to bytecode by exactly that engine. */
   readonly bytecode: Uint8Array
+  /** In bytes. Default: 128 MiB. */
+  readonly memoryLimit?: number
+}
+
+export interface HostOptions {
   readonly platform: Platform
   readonly info: HostInfo
   readonly identity: IdentityOptions
   readonly onEvent?: (event: ClientEvent) => void
-  /** In bytes. Default: 128 MiB. */
-  readonly memoryLimit?: number
 }
 
 export interface Core {
@@ -38,19 +41,37 @@ export interface Core {
 
 const defaultMemoryLimit = 128 * 1024 * 1024
 
+/** What a core needs of its engine. */
+export type EnteredEngine = Omit<Engine, "evaluate" | "compile">
+
 interface Output {
   readonly kind: number
   readonly id: number
   readonly bytes: Uint8Array
 }
 
-/** Starts a core. @throws CoreError of its configuration, or INTERNAL if the engine fails. */
-export async function openCore(options: CoreOptions): Promise<Core> {
-  const { platform, memoryLimit = defaultMemoryLimit } = options
+/** Starts a core in WebAssembly. @throws CoreError of its configuration, or INTERNAL if the engine fails. */
+export function openCore({
+  module,
+  bytecode,
+  memoryLimit = defaultMemoryLimit,
+  ...options
+}: CoreOptions): Promise<Core> {
+  function start(host: EngineHost): Engine {
+    const engine = startEngine(module, host, memoryLimit)
+    engine.evaluate(bytecode)
+    return engine
+  }
+  return openCoreIn(start, options)
+}
+
+/** Starts a core. @param start Starts an engine that has evaluated the core. @throws CoreError as `openCore`. */
+export async function openCoreIn(start: (host: EngineHost) => EnteredEngine, options: HostOptions): Promise<Core> {
+  const { platform } = options
   const outputs: Output[] = []
   const calls = new Map<number, PromiseWithResolvers<Uint8Array>>()
   let cancelWake = () => {}
-  let engine: Engine | undefined
+  let engine: EnteredEngine | undefined
   let hasEnded = false
 
   /** A failed engine is dropped: its state is unknown, and the stored rows are whole. */
@@ -115,12 +136,7 @@ export async function openCore(options: CoreOptions): Promise<Core> {
 
   const started = begin(0)
   try {
-    engine = startEngine(
-      options.module,
-      hostFor(platform, (output) => outputs.push(output)),
-      memoryLimit,
-    )
-    engine.evaluate(options.bytecode)
+    engine = start(hostFor(platform, (output) => outputs.push(output)))
   } catch (error) {
     end(internal(error))
   }

@@ -1,4 +1,4 @@
-// A messenger in an engine: the core of native platforms, in WebAssembly.
+// A messenger in an engine: the core of native platforms.
 import { create, fromBinary, toBinary } from "@bufbuild/protobuf"
 import { nodeSigner } from "@signet/canonical/node/ed25519"
 import { IdentityOptionsSchema } from "@signet/proto/client/v1/identity_service"
@@ -14,27 +14,24 @@ import { MessagingError } from "../../../clients/core/messaging/errors.ts"
 import type { RemoteCore } from "../../../clients/core/messaging/remote/core.ts"
 import { createFileRegistry } from "../../../clients/core/messaging/remote/files.ts"
 import { openRemoteMessenger } from "../../../clients/core/messaging/remote/remote-messenger.ts"
-import { buildCore } from "../../../clients/native/build.ts"
 import { createBoxes } from "../../../clients/native/node/boxes.ts"
 import { nodeEffects } from "../../../clients/native/node/effects.ts"
 import { nodePrimitives } from "../../../clients/native/node/primitives.ts"
 import type { SigningRoots } from "../../../clients/native/node/signing-roots.ts"
 import { memoryStorage } from "../../../clients/native/testing/platform.ts"
-import { type Core as OpenCore, openCore } from "../../../clients/native/wasm/core.ts"
+import type { HostOptions, Core as OpenCore } from "../../../clients/native/wasm/core.ts"
 import type { Performing, Platform, Primitives } from "../../../clients/native/wasm/platform.ts"
 import { seeded } from "../seeded.ts"
 import { baseUrl, type Core, type Hosting, keyPackages, platform } from "./core.ts"
 import { answerHttp, answerStream } from "./wire.ts"
 
-/** Builds the core, unless it is built. */
-export async function engineCore(): Promise<Core> {
-  const { wasm, bytecode } = await buildCore()
-  const module = new WebAssembly.Module(wasm)
-  return {
-    isWatched: false,
-    open: (hosting) => openRemoteMessenger(remoteCore(hosting, module, bytecode), options(hosting)),
-  }
-}
+type Start = (options: HostOptions) => Promise<OpenCore>
+
+/** @param start Starts a core in an engine. */
+export const engineCore = (start: Start): Core => ({
+  isWatched: false,
+  open: (hosting) => openRemoteMessenger(remoteCore(hosting, start), options(hosting)),
+})
 
 const options = ({ rootKey }: Hosting) => ({
   messaging: { baseUrl, issuerRootKeys: [rootKey] },
@@ -44,19 +41,22 @@ const options = ({ rootKey }: Hosting) => ({
 const open = "MessengerService/Open"
 
 /** The engine starts with the first call. */
-function remoteCore(hosting: Hosting, module: WebAssembly.Module, bytecode: Uint8Array): RemoteCore {
+function remoteCore(hosting: Hosting, startCore: Start): RemoteCore {
   const listeners = new Set<(event: ClientEvent) => void>()
   let opened: OpenCore | undefined
   async function start(): Promise<OpenCore> {
     const random = { source: seeded("the start of an engine") }
-    const core = await openCore({
-      ...{ module, bytecode, info: infoOf(hosting), identity: create(IdentityOptionsSchema) },
+    const core = await startCore({
+      ...{ info: infoOf(hosting), identity: create(IdentityOptionsSchema) },
       platform: { ...hostOf(hosting), primitives: primitivesOf(hosting, random) },
       onEvent: (event) => {
         for (const listener of [...listeners]) listener(event)
       },
     })
     random.source = hosting.random
+    const end = () => void core.close()
+    if (hosting.lane.ended.aborted) end()
+    else hosting.lane.ended.addEventListener("abort", end)
     return core
   }
   return {

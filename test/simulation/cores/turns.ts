@@ -29,6 +29,8 @@ interface LaneOptions {
 
 export interface Turns {
   lane(options: LaneOptions): Lane
+  /** Every process has ended. */
+  end(): void
   /** The random bytes of the process whose turn it is; undefined if it is nobody's. */
   readonly bytes: LaneOptions["bytes"] | undefined
 }
@@ -44,6 +46,7 @@ const settled = () => new Promise<void>((resolve) => setImmediate(resolve))
 
 export function createTurns(schedule: Pick<Schedule, "outside">): Turns {
   const waiting: Turn[] = []
+  const lanes: Lane[] = []
   let isRunning = false
   let bytes: Turns["bytes"]
 
@@ -73,7 +76,14 @@ export function createTurns(schedule: Pick<Schedule, "outside">): Turns {
   }
 
   return {
-    lane: (options) => createLane(options, add),
+    lane(options) {
+      const lane = createLane(options, add)
+      lanes.push(lane)
+      return lane
+    },
+    end() {
+      for (const lane of lanes) lane.end()
+    },
     get bytes() {
       return bytes
     },

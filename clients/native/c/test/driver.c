@@ -44,11 +44,46 @@ static int32_t wrap(int32_t op, const signet_value *arguments, size_t count, sig
   return SIGNET_HOST_ANSWER;
 }
 
+static int digit(char c) { return c <= '9' ? c - '0' : c - 'a' + 10; }
+
+/* Decodes in place. */
+static size_t unhex(char *text) {
+  if (text == NULL || strcmp(text, "-") == 0) return 0;
+  const size_t length = strlen(text) / 2;
+  for (size_t i = 0; i < length; i++) text[i] = (char)(digit(text[2 * i]) << 4 | digit(text[2 * i + 1]));
+  return length;
+}
+
+/* The mode `asked`: the test answers. It gets a line `? primitive argument...` while its own command runs. Numbers are decimal,
+ * and bytes follow an `x`. */
+static int32_t ask(int32_t op, const signet_value *arguments, size_t count, signet_value *answer) {
+  static char line[2 * 65536 + 16];
+  printf("? %d", op);
+  for (size_t i = 0; i < count; i++) {
+    if (arguments[i].kind == SIGNET_NUMBER) printf(" %.17g", arguments[i].number);
+    else fputs(" x", stdout);
+    for (size_t k = 0; k < arguments[i].length; k++) printf("%02x", arguments[i].bytes[k]);
+  }
+  putchar('\n');
+  fflush(stdout);
+  if (fgets(line, sizeof line, stdin) == NULL) exit(1);
+  line[strcspn(line, "\n")] = 0;
+  *answer = (signet_value){.kind = SIGNET_NUMBER, .number = strtod(line, NULL)};
+  if (line[0] == 'x') *answer = (signet_value){.kind = SIGNET_BYTES, .bytes = (uint8_t *)line + 1, .length = unhex(line + 1)};
+  return SIGNET_HOST_ANSWER;
+}
+
+static int is_asked(int32_t op) {
+  return op == SIGNET_RANDOM || op == SIGNET_NOW || op == SIGNET_MONOTONIC || op == SIGNET_ED25519_GENERATE ||
+         op == SIGNET_ED25519_SIGN;
+}
+
 /* How the program's own primitives behave: as in the names. */
 static int32_t primitive(void *context, int32_t op, const signet_value *arguments, size_t count, signet_value *answer) {
   static uint8_t bytes[65536];
   (void)context;
   if (op == SIGNET_LOG && count == 2) fprintf(stderr, "core: %.*s\n", (int)arguments[1].length, arguments[1].bytes);
+  if (strcmp(host_mode, "asked") == 0) return is_asked(op) ? ask(op, arguments, count, answer) : SIGNET_HOST_DEFAULT;
   if (strcmp(host_mode, "seeded") == 0) return seeded_primitive(op, arguments, count, answer);
   if (strcmp(host_mode, "fail") == 0 && op != SIGNET_NOW) {
     answer->kind = SIGNET_NONE;
@@ -76,16 +111,6 @@ static int32_t primitive(void *context, int32_t op, const signet_value *argument
   for (size_t i = 0; i < length; i++) bytes[i] = (uint8_t)(fixed_count++ * 151);
   *answer = (signet_value){.kind = SIGNET_BYTES, .bytes = bytes, .length = length};
   return SIGNET_HOST_ANSWER;
-}
-
-static int digit(char c) { return c <= '9' ? c - '0' : c - 'a' + 10; }
-
-/* Decodes in place. */
-static size_t unhex(char *text) {
-  if (text == NULL || strcmp(text, "-") == 0) return 0;
-  const size_t length = strlen(text) / 2;
-  for (size_t i = 0; i < length; i++) text[i] = (char)(digit(text[2 * i]) << 4 | digit(text[2 * i + 1]));
-  return length;
 }
 
 static void print_hex(const signet_buf *buf) {
@@ -116,6 +141,25 @@ static void next(char **rest) {
   printf("%d %d %llu", status, kind, (unsigned long long)id);
   print_hex(&out);
   signet_buf_free(&out);
+}
+
+/* Prints each output that is due as a line `! kind id bytes`, and then the status that ended it. */
+static void drain(void) {
+  for (;;) {
+    int32_t kind;
+    uint64_t id;
+    signet_buf out = {0};
+    const int32_t status = signet_next(client, 0, &kind, &id, &out);
+    if (status != SIGNET_OK) {
+      printf("%d", status);
+      signet_buf_free(&out);
+      return;
+    }
+    printf("! %d %llu", kind, (unsigned long long)id);
+    print_hex(&out);
+    putchar('\n');
+    signet_buf_free(&out);
+  }
 }
 
 static void *wait_in_next(void *argument) {
@@ -152,6 +196,7 @@ static void run(char *line) {
   if (command == NULL) return;
   if (strcmp(command, "open") == 0) open_client(&rest);
   if (strcmp(command, "next") == 0) next(&rest);
+  if (strcmp(command, "drain") == 0) drain();
   if (strcmp(command, "scan") == 0) scan(&rest);
   if (strcmp(command, "memory") == 0) printf("%ld", process_kilobytes());
   if (strcmp(command, "seed") == 0) {
