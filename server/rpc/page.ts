@@ -48,6 +48,10 @@ export function pageFound<T extends { id: string; createdAtMs: number }>(
   return { page, nextPageToken: pageTokenAfter(secrets, filter, last) }
 }
 
+/** A list of the one record that the caller reaches, if the request wants it. @param ids Empty for all. */
+export const wanted = <T extends { id: string }>(ids: readonly string[], own: T): readonly T[] =>
+  ids.length === 0 || ids.includes(own.id) ? [own] : []
+
 /** The token of the page that follows this record. */
 export function pageTokenAfter(
   secrets: Secrets,

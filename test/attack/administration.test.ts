@@ -5,7 +5,9 @@ import {
   administrationMethods,
   callRaw,
   type Ids,
+  idKind,
   idPaths,
+  isIdFilter,
   isRead,
   noIds,
   requestOf,
@@ -78,7 +80,7 @@ describe("a resource out of the caller's scope gets the same bytes as one that d
     beforeAll(async () => {
       before = await snapshot(server)
     })
-    const pick = (ids: Ids, path: string) => ids[path.split(".").at(-1) as keyof Ids]
+    const pick = (ids: Ids, path: string) => ids[idKind(path)]
 
     test.each(named(administrationMethods.filter((method) => idPaths(method).length > 0)))("%s", async (_, method) => {
       const { mine, foreign } = of()
@@ -93,8 +95,8 @@ describe("a resource out of the caller's scope gets the same bytes as one that d
         const [there, nowhere] = [await ask(foreign), await ask(missing())]
         expect(there, `${change}`).toEqual(nowhere)
         // A list with a filter that matches nothing is empty.
-        const isFilter = method.name.startsWith("List") && /^(principal_id|role_id)/.test(`${change}`)
-        if (!isFilter) expect([change, there.status, there.reason]).toEqual([change, 403, "RESOURCE_UNRESOLVED"])
+        if (!isIdFilter(method, change))
+          expect([change, there.status, there.reason]).toEqual([change, 403, "RESOURCE_UNRESOLVED"])
       }
     })
 
@@ -163,6 +165,10 @@ describe("a page token", () => {
       () => admin.listMemberships({ ...page, pageToken: tokens.membersElsewhere }, world.as("tenantAdmin")),
       () => admin.listMemberships({ ...page, pageToken: tokens.membersOfTenant }, world.as("admin")),
       () => admin.listMemberships({ ...page, status: 3, pageToken: tokens.members }, world.as("admin")),
+      () => admin.listTenants({ ...page, tenantIds: [world.tenant.id], pageToken: tokens.tenants }, world.as("admin")),
+      () => admin.listContexts({ ...page, contextIds: [contextId], pageToken: tokens.contexts }, world.as("admin")),
+      () =>
+        admin.listMemberships({ ...page, principalIds: [principalId], pageToken: tokens.members }, world.as("admin")),
       () => admin.listApps({ pageToken: tokens.apps }, world.as("admin")),
       () => admin.listApps({ pageToken: tokens.apps.replace(/^./, (c) => (c === "A" ? "B" : "A")) }, world.as("root")),
     ]
@@ -194,6 +200,68 @@ describe("lists", () => {
     expect(contexts).toEqual([world.context.id])
     for (const { contextId } of (await admin.listMemberships({ appId }, inContext)).memberships) {
       expect(contextId).toBe(world.context.id)
+    }
+  })
+})
+
+describe("a list that names ids", () => {
+  type Asked = readonly [field: keyof Ids, list: (ids: string[]) => Promise<string[]>]
+  const askedBy = (by: AdministratorName): Record<string, Asked> => {
+    const of = { appId: by === "otherAdmin" ? world.other.id : world.app.id, pageSize: 200 }
+    const { admin } = clients
+    const as = world.as(by)
+    return {
+      tenants: [
+        "tenant_id",
+        async (tenantIds) => (await admin.listTenants({ ...of, tenantIds }, as)).tenants.map(idOf),
+      ],
+      contexts: [
+        "context_id",
+        async (contextIds) => (await admin.listContexts({ ...of, contextIds }, as)).contexts.map(idOf),
+      ],
+      members: [
+        "principal_id",
+        async (principalIds) =>
+          (await admin.listMemberships({ ...of, principalIds }, as)).memberships.map((one) => one.principalId),
+      ],
+    }
+  }
+  const idOf = ({ id }: { id: string }) => id
+
+  test.each<[AdministratorName, Record<string, number>]>([
+    ["root", { tenants: 3, contexts: 3, members: 3 }],
+    ["admin", { tenants: 3, contexts: 3, members: 3 }],
+    ["otherAdmin", { tenants: 1, contexts: 1, members: 1 }],
+    ["tenantAdmin", { tenants: 1, contexts: 1, members: 1 }],
+    ["otherTenantAdmin", { tenants: 1, contexts: 1, members: 1 }],
+  ])("of every place shows %s only those of the whole list: %j", async (by, expected) => {
+    for (const [name, [field, list]] of Object.entries(askedBy(by))) {
+      const ids = [own, inTenant, inOtherTenant, elsewhere, missing()].map((of) => of[field])
+      const found = await list(ids)
+      expect([name, new Set(found).size]).toEqual([name, expected[name]])
+      expect([name, found]).toEqual([name, (await list([])).filter((id) => ids.includes(id))])
+      expect([name, await list(ids.filter((id) => !found.includes(id)))]).toEqual([name, []])
+    }
+  })
+
+  test("shows an administrator of a context their own context, and their tenant as little as without ids", async () => {
+    const { tenants, contexts } = askedBy("contextAdmin")
+    const ids = [world.context.id, world.otherContext.id]
+    expect(await contexts?.[1](ids)).toEqual([world.context.id])
+    expect(await contexts?.[1](ids.slice(1))).toEqual([])
+    const ofTenant = [[], [world.tenant.id], [world.otherTenant.id]].map((of) =>
+      refusal(tenants?.[1](of) ?? expect.fail()),
+    )
+    expect(new Set(await Promise.all(ofTenant))).toEqual(new Set(["PermissionDenied RESOURCE_UNRESOLVED"]))
+  })
+
+  test("takes at most 50 of them, each once, and each of its kind", async () => {
+    for (const [name, [field, list]] of Object.entries(askedBy("admin"))) {
+      const ids = Array.from({ length: 51 }, () => missing()[field])
+      expect([name, await list(ids.slice(1))]).toEqual([name, []])
+      for (const wrong of [ids, [ids[0] ?? "", ids[0] ?? ""], [own.role_id]]) {
+        expect([name, await refusal(list(wrong))]).toEqual([name, "InvalidArgument INVALID_FIELD"])
+      }
     }
   })
 })

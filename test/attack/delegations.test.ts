@@ -94,6 +94,8 @@ describe.each(pairs)("an administrator of %s, with resources of %s", (place, oth
       (await delegations.listPolicyDelegations({ policyId }, bearer(token))).delegations.map(({ id }) => id)
     expect(await idsUnder(own, owner(place).admin.token)).toEqual([])
     expect(await idsUnder(policyId, admin.token)).toEqual([delegationId])
+    expect(await idsUnder("-", owner(place).admin.token)).toEqual([])
+    expect(await idsUnder("-", admin.token)).toEqual([delegationId])
     await delegations.revokePolicyDelegation({ policyId, delegationId }, bearer(admin.token))
     expect(await idsUnder(policyId, admin.token)).toEqual([])
   })

@@ -109,7 +109,7 @@ describeStory("a service account", (kind) => {
   })
 
   test("of another app or tenant looks unknown to the caller, and the audit contains the difference", async () => {
-    const { id } = await world.make()
+    const { id, principalId: ofService } = await world.make()
     const otherApp: App = { ...server.app, id: newId("app", 7, server.deps.random.bytes(10)) }
     await server.deps.store.transaction(async (tx) => {
       await tx.apps.putApp(otherApp)
@@ -135,7 +135,9 @@ describeStory("a service account", (kind) => {
         ]
         answers.push(...(await Promise.all(calls.map((call) => refusal(call)))))
       }
-      expect((await connect.services.listServiceAccounts({}, bearer(token))).serviceAccounts).toEqual([])
+      for (const asked of [{}, { principalIds: [ofService] }]) {
+        expect((await connect.services.listServiceAccounts(asked, bearer(token))).serviceAccounts).toEqual([])
+      }
     }
     expect(new Set(answers)).toEqual(new Set(["PermissionDenied RESOURCE_UNRESOLVED"]))
     const reasons = await Promise.all(

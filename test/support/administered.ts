@@ -140,7 +140,7 @@ const creations = ({ idp }: Target): Record<string, JsonObject> => ({
   Role: { key: "named" },
 })
 
-/** Request fields that contain an id: `tenant_id`, and in a created record `role.tenant_id`. */
+/** Request fields that contain an id: `tenant_id`, `tenant_ids`, and in a created record `role.tenant_id`. */
 export function idPaths(method: DescMethod): string[] {
   return method.input.fields.flatMap((field) => {
     if (isId(field)) return [field.name]
@@ -150,8 +150,17 @@ export function idPaths(method: DescMethod): string[] {
   })
 }
 
-const isId = ({ name, fieldKind }: DescField): boolean =>
+/** The kind of the id in a field of `idPaths`. */
+export const idKind = (path: string): keyof Ids => (path.split(".").at(-1) ?? "").replace(/_ids$/, "_id") as keyof Ids
+
+const isId = (field: DescField): boolean => isIdList(field) || isOneId(field)
+const isOneId = ({ name, fieldKind }: DescField): boolean =>
   fieldKind === "scalar" && (name.endsWith("_id") || name === "permission_key")
+const isIdList = ({ name, fieldKind }: DescField): boolean => fieldKind === "list" && name.endsWith("_ids")
+
+/** A list that is narrowed by these fields alone is empty for an id of another place, as for an unknown id. */
+export const isIdFilter = ({ name }: DescMethod, paths: readonly string[]): boolean =>
+  name.startsWith("List") && paths.every((path) => /_ids$|^(principal|role)_id$/.test(path))
 
 /** A valid JSON request with the given ids. */
 export function requestOf(
@@ -163,7 +172,9 @@ export function requestOf(
   const isCreation = method.name.startsWith("Create")
   const json: JsonObject = {}
   for (const field of method.input.fields) {
-    if (isId(field)) json[field.jsonName] = change[field.name] ?? ids[field.name as keyof Ids]
+    const id = change[field.name] ?? ids[idKind(field.name)]
+    if (isOneId(field)) json[field.jsonName] = id
+    if (isIdList(field)) json[field.jsonName] = [id]
     if (field.name === "lock_expires_at") {
       json[field.jsonName] = new Date(server.deps.clock.nowMs() + 3_600_000).toISOString()
     }

@@ -9,7 +9,9 @@ import {
   administrationMethods,
   callRaw,
   type Ids,
+  idKind,
   idPaths,
+  isIdFilter,
   makeOneOfEach,
   noIds,
   requestOf,
@@ -190,23 +192,21 @@ export async function attackWithToken({ story, mine, others, read, token }: Plac
     idp: { issuer: `${story.program.url}/dev/idp-a`, jwksUri: `${story.program.url}/dev/idp-a/jwks` },
     deps: { clock: { nowMs: () => Date.now() } },
   }
-  const named = (path: string) => (path.split(".").at(-1) ?? "") as keyof Ids
   let calls = 0
   for (const other of others) {
     const foreign = foreignFields(mine, other)
     await read("")
     for (const method of administrationMethods) {
-      const paths = idPaths(method).filter((path) => foreign.includes(named(path)))
+      const paths = idPaths(method).filter((path) => foreign.includes(idKind(path)))
       if (paths.length === 0 || method.name === "FindUsers") continue
       const ask = (ids: Ids) => {
-        const ways = paths.map((path) => [path, ids[named(path)]])
+        const ways = paths.map((path) => [path, ids[idKind(path)]])
         return callRaw(target, method, requestOf(target, method, mine.ids, Object.fromEntries(ways)), bearer(token()))
       }
       const [there, nowhere] = [await ask(other.ids), await ask(noIds(random))]
       calls++
       expect([method.name, there]).toEqual([method.name, nowhere])
-      const isFilter = method.name.startsWith("List") && /^(principal_id|role_id)/.test(`${paths}`)
-      if (!isFilter)
+      if (!isIdFilter(method, paths))
         expect([method.name, there.status, there.reason]).toEqual([method.name, 403, "RESOURCE_UNRESOLVED"])
     }
   }

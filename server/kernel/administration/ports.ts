@@ -78,7 +78,8 @@ export interface Tenants {
   insert(tenant: Tenant): Promise<void>
   find(id: TenantId): Promise<Tenant | undefined>
   lock(id: TenantId): Promise<Tenant | undefined>
-  list(appId: AppId, page: Page): Promise<readonly Tenant[]>
+  /** @param ids Only these tenants; empty for all. */
+  list(appId: AppId, ids: readonly string[], page: Page): Promise<readonly Tenant[]>
   /** Writes name, status, updatedAtMs. */
   update(tenant: Tenant): Promise<void>
 }
@@ -87,8 +88,12 @@ export interface Contexts {
   insert(context: Context): Promise<void>
   find(id: ContextId): Promise<Context | undefined>
   lock(id: ContextId): Promise<Context | undefined>
-  /** Contexts of the app, or only those of the tenant if one is given. */
-  list(appId: AppId, tenantId: TenantId | null, page: Page): Promise<readonly Context[]>
+  /** A null tenant, or no id, matches everything. */
+  list(
+    appId: AppId,
+    filter: { readonly tenantId: TenantId | null; readonly ids: readonly string[] },
+    page: Page,
+  ): Promise<readonly Context[]>
   /** Writes type, name, status, updatedAtMs. */
   update(context: Context): Promise<void>
 }
@@ -98,12 +103,13 @@ interface MemberFilter {
   contextId: ContextId | null
   status: Membership["status"] | null
   principalId: PrincipalId | null
+  principalIds: readonly string[]
 }
 
 export interface Members {
   find(id: MembershipId): Promise<Membership | undefined>
   lock(id: MembershipId): Promise<Membership | undefined>
-  /** A null field of the filter matches everything. */
+  /** A null or empty field of the filter matches everything. */
   list(appId: AppId, filter: MemberFilter, page: Page): Promise<readonly Membership[]>
   /** The subset that are active users with an active membership of the app, and of the tenant if one is given. */
   activeUsers(ids: readonly PrincipalId[], place: Omit<Place, "contextId">): Promise<readonly PrincipalId[]>

@@ -1,7 +1,7 @@
 // Store interfaces for service accounts and exchanged credentials, as members of Tx. `lock` locks the returned row
 // until the transaction ends.
 
-import type { PlaceFacts } from "../administration/ports.ts"
+import type { Place, PlaceFacts } from "../administration/ports.ts"
 import type { AuditEvent } from "../audit/event.ts"
 import type { LivenessFacts, LivenessQuestion } from "../authz/liveness-ports.ts"
 import type { AuthorityVersions } from "../authz/versions.ts"
@@ -54,8 +54,12 @@ export interface ServiceAccounts {
   /** Finds the account with the facts that decide about its calls. */
   findClient(question: ClientQuestion): Promise<ClientFacts | undefined>
   findByPrincipal(id: PrincipalId): Promise<ServiceAccount | undefined>
-  /** Accounts of the tenant; with null only the app's own. */
-  list(appId: AppId, tenantId: TenantId | null, page: Page): Promise<readonly ServiceAccount[]>
+  /**
+   * Accounts of the tenant; with null only the app's own.
+   *
+   * @param principalIds Only the accounts of these principals; empty for all.
+   */
+  list(place: Omit<Place, "contextId">, principalIds: readonly string[], page: Page): Promise<readonly ServiceAccount[]>
   /** False if it already has this status. */
   setStatus(id: ServiceAccountId, status: ServiceAccount["status"], nowMs: number): Promise<boolean>
   /** All stored secrets, ended ones included, newest first. */
@@ -164,6 +168,13 @@ export interface Delegations {
   listDelegations(subject: PrincipalId, appId: AppId, page: Page): Promise<readonly StandingDelegation[]>
   /** Delegations under the policy, of every user, that are neither revoked nor expired. */
   listOfPolicy(id: DelegationPolicyId, nowMs: number, page: Page): Promise<readonly StandingDelegation[]>
+  /** As `listOfPolicy`, under every active policy of the app itself, or of the tenant if one is given. */
+  listOfPolicies(
+    appId: AppId,
+    tenantId: TenantId | null,
+    nowMs: number,
+    page: Page,
+  ): Promise<readonly StandingDelegation[]>
   revokeDelegation(id: DelegationId, nowMs: number): Promise<boolean>
 }
 

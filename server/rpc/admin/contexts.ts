@@ -6,7 +6,7 @@ import type { AppAuthService } from "@signet/proto/auth/v1/app_auth_service"
 import { PlaceStatus as Status } from "@signet/proto/auth/v1/apps"
 import { ContextSchema } from "@signet/proto/auth/v1/contexts"
 import type { Deps } from "../deps.ts"
-import { pageAsked, pageFound } from "../page.ts"
+import { pageAsked, pageFound, wanted } from "../page.ts"
 import { administer } from "./administer.ts"
 import { withEtag } from "./etag.ts"
 import { foundContext, foundListPlace, foundPlace, placeOfContext, requireActive } from "./found.ts"
@@ -51,14 +51,14 @@ export function contexts(deps: Deps): Pick<ServiceImpl<typeof AppAuthService>, M
 
     listContexts: (request, call) =>
       administer(deps, call, "read", async (admin) => {
-        const { appId, tenantId } = request
+        const { appId, tenantId, contextIds: ids } = request
         const place = await foundListPlace(admin, { appId, tenantId, contextId: "" })
-        const filter = ["contexts", place.appId, place.tenantId ?? "", place.contextId ?? ""]
+        const filter = ["contexts", place.appId, place.tenantId ?? "", place.contextId ?? "", ...ids]
         const asked = pageAsked(deps.secrets, "ctx", filter, request)
         const found =
           place.contextId === null
-            ? await admin.tx.contexts.list(place.appId, place.tenantId, asked)
-            : [await foundContext(admin, { appId, contextId: place.contextId }, "find")]
+            ? await admin.tx.contexts.list(place.appId, { tenantId: place.tenantId, ids }, asked)
+            : wanted(ids, await foundContext(admin, { appId, contextId: place.contextId }, "find"))
         const { page, nextPageToken } = pageFound(deps.secrets, filter, request, found)
         return { contexts: page.map(shape), nextPageToken }
       }),

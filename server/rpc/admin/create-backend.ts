@@ -98,7 +98,10 @@ async function accountNamed(
   name: string,
   { scopes, noun }: Purpose,
 ): Promise<ServiceAccount | undefined> {
-  const accounts = await tx.serviceAccounts.list(app.id, null, { size: mostAccounts, before: null })
+  const accounts = await tx.serviceAccounts.list({ appId: app.id, tenantId: null }, [], {
+    size: mostAccounts,
+    before: null,
+  })
   const found = accounts.find((one) => one.name === name && one.status === "ACTIVE")
   if (found !== undefined && !scopes.every((key) => found.scopes.includes(key))) {
     throw new Error(`The service account of this name is no ${noun}: use another name.`)

@@ -57,9 +57,12 @@ export function memberships(deps: Deps): Pick<ServiceImpl<typeof AppAuthService>
         const { appId, tenantId, contextId } = await foundListPlace(admin, request)
         const status = membershipStatusOf(request.status)
         const principalId = parseId("prn", request.principalId) ?? null
-        const filter = ["memberships", appId, tenantId ?? "", contextId ?? "", status ?? "", principalId ?? ""]
+        const { principalIds } = request
+        const place = [appId, tenantId ?? "", contextId ?? ""]
+        const filter = ["memberships", ...place, status ?? "", principalId ?? "", ...principalIds]
         const asked = pageAsked(deps.secrets, "mem", filter, request)
-        const found = await admin.tx.members.list(appId, { tenantId, contextId, status, principalId }, asked)
+        const narrowed = { tenantId, contextId, status, principalId, principalIds }
+        const found = await admin.tx.members.list(appId, narrowed, asked)
         const { page, nextPageToken } = pageFound(deps.secrets, filter, request, found)
         return { memberships: page.map(shape), nextPageToken }
       }),

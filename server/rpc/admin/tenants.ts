@@ -6,7 +6,7 @@ import type { AppAuthService } from "@signet/proto/auth/v1/app_auth_service"
 import { PlaceStatus as Status } from "@signet/proto/auth/v1/apps"
 import { TenantSchema } from "@signet/proto/auth/v1/tenants"
 import type { Deps } from "../deps.ts"
-import { pageAsked, pageFound } from "../page.ts"
+import { pageAsked, pageFound, wanted } from "../page.ts"
 import { administer } from "./administer.ts"
 import { withEtag } from "./etag.ts"
 import { foundApp, foundListPlace, foundTenant, placeOfTenant, requireActive, wholeApp } from "./found.ts"
@@ -51,12 +51,13 @@ export function tenants(deps: Deps): Pick<ServiceImpl<typeof AppAuthService>, Me
     listTenants: (request, call) =>
       administer(deps, call, "read", async (admin) => {
         const { appId, tenantId } = await foundListPlace(admin, { appId: request.appId, tenantId: "", contextId: "" })
-        const filter = ["tenants", appId, tenantId ?? ""]
+        const { tenantIds } = request
+        const filter = ["tenants", appId, tenantId ?? "", ...tenantIds]
         const asked = pageAsked(deps.secrets, "ten", filter, request)
         const found =
           tenantId === null
-            ? await admin.tx.tenants.list(appId, asked)
-            : [await foundTenant(admin, { appId, tenantId }, "find")]
+            ? await admin.tx.tenants.list(appId, tenantIds, asked)
+            : wanted(tenantIds, await foundTenant(admin, { appId, tenantId }, "find"))
         const { page, nextPageToken } = pageFound(deps.secrets, filter, request, found)
         return { tenants: page.map(shape), nextPageToken }
       }),

@@ -13,6 +13,9 @@ import { pageAsked, pageFound } from "../page.ts"
 import { delegationShape } from "./delegation-shape.ts"
 import { endDelegation } from "./end-delegation.ts"
 
+/** In place of a policy's id (AIP-159). */
+const allPolicies = "-"
+
 type Methods = "listPolicyDelegations" | "revokePolicyDelegation"
 
 export function policyDelegations(deps: Deps): Pick<ServiceImpl<typeof DelegationService>, Methods> {
@@ -20,11 +23,17 @@ export function policyDelegations(deps: Deps): Pick<ServiceImpl<typeof Delegatio
     async listPolicyDelegations(request, context) {
       const user = sessionUserOutsideContexts(context)
       const nowMs = deps.clock.nowMs()
+      const { appId, tenantId } = user
       return deps.store.transaction(async (tx) => {
-        const policy = administered(user, await findPolicy(tx, request.policyId))
-        const filter = ["policy-delegations", policy.id]
+        const isOfAll = request.policyId === allPolicies
+        const policy = isOfAll ? undefined : administered(user, await findPolicy(tx, request.policyId))
+        const filter = ["policy-delegations", ...(policy ? [policy.id] : [allPolicies, appId, tenantId ?? ""])]
         const asked = pageAsked(deps.secrets, "dlg", filter, request)
-        const found = policy.revokedAtMs === null ? await tx.delegations.listOfPolicy(policy.id, nowMs, asked) : []
+        const listed = async () => {
+          if (policy === undefined) return tx.delegations.listOfPolicies(appId, tenantId, nowMs, asked)
+          return policy.revokedAtMs === null ? tx.delegations.listOfPolicy(policy.id, nowMs, asked) : []
+        }
+        const found = await listed()
         const { page, nextPageToken } = pageFound(deps.secrets, filter, request, found)
         return { delegations: page.map(delegationShape), nextPageToken }
       })

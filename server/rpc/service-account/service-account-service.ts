@@ -32,10 +32,11 @@ export function serviceAccountService(deps: Deps): ServiceImpl<typeof ServiceAcc
       ),
 
     async listServiceAccounts(request, context) {
-      const { appId, tenantId } = sessionUserOutsideContexts(context)
-      const filter = ["service-accounts", appId, tenantId ?? ""]
+      const place = sessionUserOutsideContexts(context)
+      const { principalIds } = request
+      const filter = ["service-accounts", place.appId, place.tenantId ?? "", ...principalIds]
       const asked = pageAsked(deps.secrets, "sac", filter, request)
-      const found = await deps.store.transaction((tx) => tx.serviceAccounts.list(appId, tenantId, asked))
+      const found = await deps.store.transaction((tx) => tx.serviceAccounts.list(place, principalIds, asked))
       const { page, nextPageToken } = pageFound(deps.secrets, filter, request, found)
       return { serviceAccounts: page.map(serviceAccountShape), nextPageToken }
     },

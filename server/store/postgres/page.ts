@@ -15,6 +15,11 @@ export function newestFirst<DB, T extends keyof DB, Row>(
   return query.where(isAfterCursor(before)).orderBy(sql`created_at`, "desc").orderBy(sql`id`, "desc").limit(size)
 }
 
+/** The condition for rows with one of these values. No value selects all rows. */
+export function among(column: string, values: readonly string[]): RawBuilder<boolean> {
+  return values.length === 0 ? sql`true` : sql`${sql.ref(column)} = any(${values})`
+}
+
 /** The condition for rows with this value. Null selects all rows. */
 export function only(column: string, value: string | null): RawBuilder<boolean> {
   return value === null ? sql`true` : sql`${sql.ref(column)} = ${value}`

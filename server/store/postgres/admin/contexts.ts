@@ -1,6 +1,6 @@
 import type { Contexts } from "@signet/kernel/administration/ports"
 import type { Context } from "@signet/kernel/administration/records"
-import { newestFirst, only } from "../page.ts"
+import { among, newestFirst, only } from "../page.ts"
 import { instant, rowMapping } from "../row-mapping.ts"
 import { at, type Database } from "../sql.ts"
 import type { ContextTable } from "./admin-schema.ts"
@@ -32,8 +32,13 @@ export function contexts(db: Database): Contexts {
       return row && contextRows.fromRow(row)
     },
 
-    async list(appId, tenantId, page) {
-      const query = db.selectFrom("context").selectAll().where("app_id", "=", appId).where(only("tenant_id", tenantId))
+    async list(appId, { tenantId, ids }, page) {
+      const query = db
+        .selectFrom("context")
+        .selectAll()
+        .where("app_id", "=", appId)
+        .where(only("tenant_id", tenantId))
+        .where(among("id", ids))
       return (await newestFirst(query, page).execute()).map(contextRows.fromRow)
     },
 

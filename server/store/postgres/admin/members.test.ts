@@ -116,13 +116,14 @@ describeOnEachStore("members and invitations", (kind) => {
       const inContext = await put(person, { tenantId, contextId, createdAtMs: 7 })
       const invited = await put(other, { tenantId, status: "INVITED", createdAtMs: 8 })
       const abroad = await put(person, { appId: elsewhere.id, createdAtMs: 9 })
-      const none = { tenantId: null, contextId: null, status: null, principalId: null }
+      const none = { tenantId: null, contextId: null, status: null, principalId: null, principalIds: [] }
       const list = (filter: object) => pagesOf((page) => tx.members.list(appId, { ...none, ...filter }, page))
       expect(await list({})).toStrictEqual([invited, inContext, inTenant, own])
       expect(await list({ tenantId })).toStrictEqual([invited, inContext, inTenant])
       expect(await list({ contextId })).toStrictEqual([inContext])
       expect(await list({ tenantId, status: "ACTIVE" })).toStrictEqual([inContext, inTenant])
       expect(await list({ principalId: other.principal.id })).toStrictEqual([invited])
+      expect(await list({ principalIds: [other.principal.id, freshId("prn")] })).toStrictEqual([invited])
       const all = await tx.members.listOfPrincipal(person.principal.id)
       expect(all).toStrictEqual([abroad, inContext, inTenant, own, person.membership])
     })

@@ -2,7 +2,7 @@ import type { Members } from "@signet/kernel/administration/ports"
 import { membershipChange } from "@signet/kernel/authz/authority-change"
 import type { PrincipalId } from "@signet/kernel/ids"
 import { membershipRows } from "../identity/memberships.ts"
-import { newestFirst, only } from "../page.ts"
+import { among, newestFirst, only } from "../page.ts"
 import { at, type Database, run } from "../sql.ts"
 import { raiseAuthority } from "./authority.ts"
 
@@ -42,6 +42,7 @@ export function members(db: Database): Members {
         .where(only("context_id", filter.contextId))
         .where(only("status", filter.status))
         .where(only("principal_id", filter.principalId))
+        .where(among("principal_id", filter.principalIds))
       return (await newestFirst(query, page).execute()).map(membershipRows.fromRow)
     },
 

@@ -25,7 +25,9 @@ describeOnEachStore("tenants, contexts and where they stand", (kind) => {
       const changed = { ...older, name: "Renamed", status: "SUSPENDED" as const, updatedAtMs: 7 }
       await tx.tenants.update({ ...changed, appId: freshId("app"), createdAtMs: 9 })
       expect(await tx.tenants.lock(older.id)).toStrictEqual(changed)
-      expect(await pagesOf((page) => tx.tenants.list(appId, page))).toStrictEqual([newer, changed])
+      expect(await pagesOf((page) => tx.tenants.list(appId, [], page))).toStrictEqual([newer, changed])
+      const asked = [older.id, freshId("ten")]
+      expect(await pagesOf((page) => tx.tenants.list(appId, asked, page))).toStrictEqual([changed])
     })
   })
 
@@ -42,9 +44,12 @@ describeOnEachStore("tenants, contexts and where they stand", (kind) => {
       const changed = { ...inside, name: "Gemini", type: "team", status: "ARCHIVED" as const, updatedAtMs: 8 }
       await tx.contexts.update({ ...changed, tenantId: other.id })
       expect(await tx.contexts.lock(inside.id)).toStrictEqual(changed)
-      const list = (of: typeof tenant | null) => pagesOf((page) => tx.contexts.list(appId, of?.id ?? null, page))
+      const list = (of: typeof tenant | null, ids: readonly string[] = []) =>
+        pagesOf((page) => tx.contexts.list(appId, { tenantId: of?.id ?? null, ids }, page))
       expect(await list(null)).toStrictEqual([elsewhere, changed, own])
       expect(await list(tenant)).toStrictEqual([changed])
+      expect(await list(null, [own.id, changed.id])).toStrictEqual([changed, own])
+      expect(await list(tenant, [own.id])).toEqual([])
     })
   })
 

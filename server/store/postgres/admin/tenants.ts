@@ -1,6 +1,6 @@
 import type { Tenants } from "@signet/kernel/administration/ports"
 import type { Tenant } from "@signet/kernel/administration/records"
-import { newestFirst } from "../page.ts"
+import { among, newestFirst } from "../page.ts"
 import { instant, rowMapping } from "../row-mapping.ts"
 import { at, type Database } from "../sql.ts"
 import type { TenantTable } from "./admin-schema.ts"
@@ -30,8 +30,8 @@ export function tenants(db: Database): Tenants {
       return row && tenantRows.fromRow(row)
     },
 
-    async list(appId, page) {
-      const query = db.selectFrom("tenant").selectAll().where("app_id", "=", appId)
+    async list(appId, ids, page) {
+      const query = db.selectFrom("tenant").selectAll().where("app_id", "=", appId).where(among("id", ids))
       return (await newestFirst(query, page).execute()).map(tenantRows.fromRow)
     },
 

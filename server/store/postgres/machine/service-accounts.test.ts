@@ -59,7 +59,11 @@ describeOnEachStore("service accounts", (kind) => {
     const { account: inTenant } = await at(5_000, { tenantId })
     await store.transaction(async (tx) => {
       const list = (tenant: typeof tenantId | null, size = 9, before: (typeof own)[0] | null = null) =>
-        tx.serviceAccounts.list(appId, tenant, { size, before })
+        tx.serviceAccounts.list({ appId, tenantId: tenant }, [], { size, before })
+      const some = own.slice(1).map(({ principalId }) => principalId)
+      const asked = [...some, inTenant.principalId, freshId("prn")]
+      const page = { size: 9, before: null }
+      expect(await tx.serviceAccounts.list({ appId, tenantId: null }, asked, page)).toStrictEqual(own.slice(1))
       expect(await list(null)).toStrictEqual(own)
       expect(await list(tenantId)).toStrictEqual([inTenant])
       expect(await list(null, 2)).toStrictEqual(own.slice(0, 2))

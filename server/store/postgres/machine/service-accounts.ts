@@ -11,9 +11,10 @@ import { serviceCredentials } from "./service-credentials.ts"
 
 const selectText = `select ${accountText} from service_account`
 const list = (condition: string) => `${selectText}
-where app_id = $1 and coalesce(tenant_id, '') = $2 and ${condition} order by created_at desc, id desc limit $3`
+where app_id = $1 and coalesce(tenant_id, '') = $2 and (cardinality($4::text[]) = 0 or principal_id = any($4))
+  and ${condition} order by created_at desc, id desc limit $3`
 const listText = list("true")
-const listAfterText = list("(created_at, id) < ($4, $5)")
+const listAfterText = list("(created_at, id) < ($5, $6)")
 
 export function serviceAccounts(db: Database): ServiceAccounts {
   const findBy = async (condition: string, value: string): Promise<ServiceAccount | undefined> => {
@@ -40,10 +41,10 @@ export function serviceAccounts(db: Database): ServiceAccounts {
     findByPrincipal: (id) => findBy("principal_id = $1", id),
     findClient: (question) => findClient(db, question),
 
-    async list(appId, tenantId, { size, before }) {
+    async list({ appId, tenantId }, principalIds, { size, before }) {
       const cursor = before === null ? [] : [at(before.createdAtMs), before.id]
       const text = before === null ? listText : listAfterText
-      const rows = await run<ServiceAccountRow>(db, text, [appId, tenantId ?? "", size, ...cursor])
+      const rows = await run<ServiceAccountRow>(db, text, [appId, tenantId ?? "", size, principalIds, ...cursor])
       return rows.map(accountFromRow)
     },
 

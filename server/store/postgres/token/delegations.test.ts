@@ -98,4 +98,32 @@ describeOnEachStore("delegation", (kind) => {
       expect(await list(first)).toEqual([])
     })
   })
+
+  test("the delegations of all policies are those of one app, or of one tenant of it", async () => {
+    const tenantId = freshId("ten")
+    const [policy, another] = [await newPolicy(), await newPolicy()]
+    const [ofTenant, ended] = [await newPolicy({ tenantId }), await newPolicy({ revokedAtMs: 1_000 })]
+    const { principal } = await putPerson(store)
+    const under = (of: typeof policy, createdAtMs: number, change: object = {}) => ({
+      ...{ ...samples.delegation, id: freshId("dlg"), policyId: of.id, appId: of.appId, createdAtMs },
+      ...{ actorPrincipalId: of.actorPrincipalId, subjectPrincipalId: principal.id },
+      ...change,
+    })
+    const own = [under(policy, 3_000), under(another, 2_000), under(policy, 1_000)]
+    const inTenant = under(ofTenant, 4_000)
+    const hidden = [under(policy, 5_000, { revokedAtMs: 6_000 }), under(another, 5_000, { expiresAtMs: 5_000 })]
+    await store.transaction(async (tx) => {
+      for (const each of [policy, another, ofTenant, ended]) await tx.delegations.insertPolicy(each)
+      for (const each of [...own, inTenant, ...hidden, under(ended, 1_000)]) await tx.delegations.insertDelegation(each)
+      const list = async (of: typeof tenantId | null, before: (typeof own)[0] | null = null, size = 9) => {
+        const found = await tx.delegations.listOfPolicies(policy.appId, of, 5_000, { size, before })
+        // The app is shared with the tests above.
+        return found.filter(({ subjectPrincipalId }) => subjectPrincipalId === principal.id)
+      }
+      expect(await list(null)).toStrictEqual(own)
+      expect(await list(null, own[0])).toStrictEqual(own.slice(1))
+      expect(await list(tenantId)).toStrictEqual([inTenant])
+      expect(await list(freshId("ten"))).toEqual([])
+    })
+  })
 })

@@ -37,6 +37,15 @@ const policyRows = rowMapping<DelegationPolicy, DelegationPolicyTable>({
 const policiesText = `select * from delegation_policy
 where actor_principal_id = $1 and app_id = $2 and revoked_at is null order by id`
 const delegationText = "select * from delegation where id = $1"
+// Each policy reads at most one page from its index, so that the cost does not grow with the delegations.
+const ofPoliciesText = (isAfter: string): string => `select d.* from delegation_policy p cross join lateral (
+  select * from delegation
+  where policy_id = p.id and revoked_at is null and expires_at > $3 and ${isAfter}
+  order by created_at desc, id desc limit $4) d
+where p.app_id = $1 and coalesce(p.tenant_id, '') = $2 and p.revoked_at is null
+order by d.created_at desc, d.id desc limit $4`
+const ofPoliciesFirstText = ofPoliciesText("true")
+const ofPoliciesAfterText = ofPoliciesText("(created_at, id) < ($5, $6)")
 
 export function delegations(db: Database): Delegations {
   return {
@@ -90,7 +99,7 @@ export function delegations(db: Database): Delegations {
 
 type Standing = Pick<
   Delegations,
-  "insertDelegation" | "findDelegation" | "listDelegations" | "listOfPolicy" | "revokeDelegation"
+  "insertDelegation" | "findDelegation" | "listDelegations" | "listOfPolicy" | "listOfPolicies" | "revokeDelegation"
 >
 
 function standing(db: Database): Standing {
@@ -126,6 +135,13 @@ function standing(db: Database): Standing {
         .where("revoked_at", "is", null)
         .where("expires_at", ">", at(nowMs))
       return (await newestFirst(query, page).execute()).map(delegationRows.fromRow)
+    },
+
+    async listOfPolicies(appId, tenantId, nowMs, { size, before }) {
+      const cursor = before === null ? [] : [at(before.createdAtMs), before.id]
+      const text = before === null ? ofPoliciesFirstText : ofPoliciesAfterText
+      const values = [appId, tenantId ?? "", at(nowMs), size, ...cursor]
+      return (await run<Selectable<DelegationTable>>(db, text, values)).map(delegationRows.fromRow)
     },
 
     async revokeDelegation(id, nowMs) {
