@@ -45,6 +45,8 @@ describe("an explanation", () => {
         ...{ failedStep: 6, reason: Reason.MISSING_SCOPE },
       })
       expect(denied.caller).toContain(member.principalId)
+      expect(denied.passed.map(({ step: number }) => number)).toEqual([1, 2, 3, 4, 5])
+      expect(denied.passed[4]?.found).toEqual(["the caller is a USER"])
       const allowed = await explained(by, world.people.tenantAdmin.token)
       expect(allowed).toMatchObject({ allowed: true, step: 9, reason: Reason.REASON_UNSPECIFIED })
     },
@@ -77,6 +79,8 @@ describe("an explanation", () => {
         reason,
         caller: "",
         found: [],
+        // Only that there is a token, and no claim of it.
+        passed: step === 1 ? [] : [{ step: 1, found: ["the call has one bearer token"] }],
       })
     }
   })

@@ -117,12 +117,12 @@ describe.skipIf(chromiumMissing !== undefined || !isLong)(title, () => {
     await press("Explain")
     await tab.getByText("Denied.").waitFor()
     await tab.getByText("scope(auth.apps.read)").first().waitFor()
-    await tab.getByText("The caller is a user.").waitFor()
+    await tab.getByText("the caller is a USER").first().waitFor()
     expect(await tab.getByLabel("Access token").inputValue()).toBe("")
     // The administrator's own token is allowed.
     await press("Explain")
     await tab.getByText("Allowed.").waitFor()
-    await tab.getByText("No service acts for another caller.").waitFor()
+    await tab.getByText("the call has no actor").waitFor()
   })
 
   test("refuses to overwrite a concurrent change, and saves only the changed fields", async () => {

@@ -6,7 +6,7 @@ import { enumName, Failed, useAction, useService, useSignet } from "@signet/reac
 import { type ReactNode, useState } from "react"
 import { Card, Choice, Field } from "../page.tsx"
 import { t } from "../text/why.ts"
-import { factsOfToken, type StepFacts } from "./step-facts.ts"
+import { factsOfExplanation } from "./step-facts.ts"
 import { Steps } from "./steps.tsx"
 
 /** A text that is no requirement. */
@@ -25,7 +25,7 @@ export function ExplainToken(): ReactNode {
   const [type, setType] = useState("")
   const [id, setId] = useState("")
   const [tenantId, setTenantId] = useState("")
-  const [answer, setAnswer] = useState<{ readonly explained: ExplainAccessResponse; readonly passed: StepFacts }>()
+  const [answer, setAnswer] = useState<ExplainAccessResponse>()
   const ask = useAction(async () => {
     const accessToken = token.trim() || (await session.accessToken())
     const resource = id === "" ? undefined : { type, id, tenantId }
@@ -34,10 +34,7 @@ export function ExplainToken(): ReactNode {
         ? { case: "method" as const, value: method.trim() }
         : { case: "requirement" as const, value: parse(requirement) }
     setAnswer(undefined)
-    const explained = await audit.explainAccess({ accessToken, target, tenantId, ...(resource && { resource }) })
-    // A method that needs no caller checks nothing of the token.
-    const isChecked = explained.requirement !== undefined || !explained.allowed
-    setAnswer({ explained, passed: isChecked ? factsOfToken(accessToken, resource ? `${type} ${id}` : "") : {} })
+    setAnswer(await audit.explainAccess({ accessToken, target, tenantId, ...(resource && { resource }) }))
     setToken("")
   })
   return (
@@ -97,7 +94,7 @@ export function ExplainToken(): ReactNode {
           {t.why.explain}
         </button>
       </form>
-      {answer && <Answer answer={answer.explained} passed={answer.passed} />}
+      {answer && <Answer answer={answer} />}
     </Card>
   )
 }
@@ -110,12 +107,7 @@ function parse(text: string): AuthRequirement {
   }
 }
 
-interface AnswerProps {
-  readonly answer: ExplainAccessResponse
-  readonly passed: StepFacts
-}
-
-function Answer({ answer, passed }: AnswerProps): ReactNode {
+function Answer({ answer }: { answer: ExplainAccessResponse }): ReactNode {
   const { allowed, step, reason, caller, found, requirement } = answer
   return (
     <div className="answer" role="status">
@@ -123,7 +115,8 @@ function Answer({ answer, passed }: AnswerProps): ReactNode {
         <span className="strong">{allowed ? t.why.allowed : t.why.denied}</span> {caller}
       </p>
       <Steps
-        {...{ step, passed }}
+        step={step}
+        passed={factsOfExplanation(answer)}
         reason={enumName(Reason, reason)}
         facts={[...found, ...decisiveFacts(requirement)]}
       />

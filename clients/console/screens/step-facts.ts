@@ -1,7 +1,7 @@
-// The facts of a call by the step that checks them: of a token as its claims state them, of a denial as the audit has it.
+// The facts of a call by the step that checks them: as the service explains them, and of a denial as the audit has them.
 import { timestampDate } from "@bufbuild/protobuf/wkt"
 import type { AuditDenial } from "@signet/proto/auth/v1/audit_denial"
-import type { AuditEvent } from "@signet/proto/auth/v1/audit_service"
+import type { AuditEvent, ExplainAccessResponse } from "@signet/proto/auth/v1/audit_service"
 import { PrincipalKindSchema } from "@signet/proto/authz/v1/context"
 import { Reason } from "@signet/proto/authz/v1/reason"
 import { t } from "../text/why.ts"
@@ -11,24 +11,9 @@ export type StepFacts = Readonly<Partial<Record<number, readonly string[]>>>
 
 const { facts: text } = t.why
 
-/** @param token An access token that the service has verified. @param resource The resource that the call names. */
-export function factsOfToken(token: string, resource: string): StepFacts {
-  const claims = claimsOf(token)
-  const claim = (name: string): string => (typeof claims[name] === "string" ? claims[name] : "")
-  const { scp, exp, act } = claims
-  const until = typeof exp === "number" ? new Date(exp * 1_000).toLocaleString() : ""
-  const actor = typeof act === "object" && act !== null ? Reflect.get(act, "client_id") : undefined
-  return {
-    1: [text.sent],
-    2: [text.issued(claim("iss"), claim("aud"), until)],
-    3: [text.active(claim("sub"), claim("sid"))],
-    4: [text.place([claim("app_id"), claim("tenant_id"), claim("context_id")])],
-    5: [text.kind(claim("principal_type"))],
-    6: [text.scopes(Array.isArray(scp) ? scp.map(String) : [])],
-    7: [resource === "" ? text.noResource : text.resource(resource)],
-    8: [actor === undefined ? text.noActor : text.actor(String(actor), claim("sub"))],
-  }
-}
+/** The facts that the service explains, by step. */
+export const factsOfExplanation = ({ passed }: Pick<ExplainAccessResponse, "passed">): StepFacts =>
+  Object.fromEntries(passed.map(({ step, found }) => [step, found]))
 
 /** The facts that the audit has of a denied call. A refused token states nothing that is known to be true. */
 export function factsOfDenial({
@@ -72,13 +57,3 @@ export function factsOfDecision(
 
 const callerText = ({ callerKind, audience }: AuditDenial): string =>
   text.caller(PrincipalKindSchema.value[callerKind]?.name.toLowerCase() ?? "", audience)
-
-function claimsOf(token: string): Readonly<Record<string, unknown>> {
-  try {
-    const payload = (token.split(".")[1] ?? "").replaceAll("-", "+").replaceAll("_", "/")
-    const claims: unknown = JSON.parse(atob(payload))
-    return typeof claims === "object" && claims !== null ? { ...claims } : {}
-  } catch {
-    return {}
-  }
-}

@@ -33,17 +33,11 @@ export const t = {
     facts: {
       sent: "The call has one bearer token.",
       verified: (caller: string) => `The token of ${caller} verifies.`,
-      issued: (issuer: string, audience: string, until: string) =>
-        `Issued by ${issuer} for ${audience}, valid until ${until}.`,
       active: (caller: string, session: string) =>
         session === ""
           ? `${caller} is active, and nothing of it is revoked.`
           : `${caller} with ${session} is active, and nothing of them is revoked.`,
       place: (ids: readonly string[]) => `The token is of ${ids.filter(Boolean).join(", ")}.`,
-      kind: (kind: string) => `The caller is a ${kind}.`,
-      scopes: (scopes: readonly string[]) => `The token has ${scopes.join(", ") || "no scope"}.`,
-      noResource: "The call names no resource.",
-      resource: (resource: string) => `The call names ${resource}.`,
       noActor: "No service acts for another caller.",
       actor: (actor: string, subject: string) => `${actor} acts for ${subject}.`,
       caller: (kind: string, audience: string) => `The caller is a ${kind} with a token for ${audience}.`,

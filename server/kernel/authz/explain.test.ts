@@ -65,6 +65,31 @@ describe("an explanation", () => {
     )
   })
 
+  test("states what each step before the decisive one found, and nothing of the steps after it", () => {
+    const stepsOf = (change: Partial<Question>) => explain({ ...question, ...change }).passed
+    const passed = stepsOf({ requirement: write, ...alive() })
+    expect(passed.map(({ step }) => step)).toEqual([1, 2, 3, 4, 5])
+    expect(passed.flatMap(({ found }) => found).slice(2)).toEqual([
+      `${user.principal.id} with ${user.sessionId} is active, and nothing is revoked`,
+      `the token is of ${user.appId}, tenant ${user.tenantId}`,
+      "the caller is a USER",
+    ])
+    const allowed = stepsOf({ requirement: { is: "scope", scope: "notes.read" } })
+    expect(allowed.slice(5).map(({ found }) => found)).toEqual([
+      ["the token has notes.read"],
+      ["the call names no resource"],
+      ["the call has no actor"],
+    ])
+    const unknown = stepsOf({ requirement: { is: "scope", scope: "notes.read" }, liveness: "unknown" })
+    expect(unknown[2]?.found).toEqual(["only the token itself is known"])
+    expect(stepsOf({ context: "TOKEN_EXPIRED" })).toEqual([{ step: 1, found: ["the call has one bearer token"] }])
+    expect(stepsOf({ context: "NO_CREDENTIAL" })).toEqual([])
+    expect(stepsOf({ requirement: { is: "public" } })).toEqual([])
+    for (const malformed of [`{"is":"anyOf","of":[]}`, "null"]) {
+      expect(stepsOf({ requirement: JSON.parse(malformed) })).toEqual([])
+    }
+  })
+
   test("for another tenant's resource shows the true reason, which the caller does not receive", () => {
     const request = { resources: new Map([["note BODY id", { ...resource, tenantId: other }]]) }
     const { decision, requirement } = explain({ ...question, requirement: edit, request })

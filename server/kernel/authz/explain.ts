@@ -3,7 +3,7 @@
 import { type AuthDecision, authorize, screen } from "./authorize.ts"
 import type { Inherited } from "./check.ts"
 import { evaluate, narrow, type Outcome } from "./evaluate.ts"
-import { callerFound, foundFor, screenFound } from "./findings.ts"
+import { callerFound, foundFor, type PassedStep, passedFound, screenFound } from "./findings.ts"
 import type { KnownCall, Question } from "./question.ts"
 import { describe, describeOptions, type Requirement } from "./requirement.ts"
 
@@ -13,6 +13,8 @@ export interface Explanation {
   readonly caller: string
   /** The fact by which a step before the requirement refused the call; empty if none did. */
   readonly found: readonly string[]
+  /** The steps that passed, in order, with what each found. Empty if the requirement needs no caller. */
+  readonly passed: readonly PassedStep[]
   /** Undefined if the requirement was not evaluated: the caller is unknown, inactive or not needed. */
   readonly requirement: Explained | undefined
 }
@@ -35,7 +37,8 @@ export function explain(question: Question): Explanation {
   const decision = authorize(question)
   const requirement = explainRequirement(question)
   const found = requirement === undefined && !decision.allow ? screenFound(question, decision.trueReason) : []
-  return { decision, caller: callerFound(question), found, requirement }
+  const passed = passedFound(question, decision.allow ? 9 : decision.step)
+  return { decision, caller: callerFound(question), found, passed, requirement }
 }
 
 function explainRequirement(question: Question): Explained | undefined {

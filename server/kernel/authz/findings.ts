@@ -31,6 +31,42 @@ export function screenFound({ context, expected, liveness, nowMs }: Question, re
   return fact === undefined ? [] : [fact]
 }
 
+export interface PassedStep {
+  readonly step: number
+  readonly found: readonly string[]
+}
+
+/**
+ * The facts of each step before the decisive one. Nothing but the presence of a token is known of a credential that does
+ * not verify.
+ *
+ * @param decidedStep 9 for a call that is allowed; 0 for an error, of which no step is known to have passed.
+ */
+export function passedFound(question: Question, decidedStep: number): readonly PassedStep[] {
+  const { context, requirement } = question
+  if (decidedStep === 0 || requirement.is === "public" || requirement.is === "bodyCredential") return []
+  const present = { step: 1, found: ["the call has one bearer token"] }
+  const facts = typeof context === "string" ? [present] : [present, ...callFacts({ ...question, context })]
+  return facts.filter(({ step }) => step < decidedStep)
+}
+
+function callFacts({ context, liveness, request }: KnownCall): readonly PassedStep[] {
+  const { principal, scopes, issuer, audience, expiresAtMs } = context
+  const valid = `the token is from ${issuer} for ${audience}, valid until ${new Date(expiresAtMs).toISOString()}`
+  const session = sessionOf(context)
+  const active = `${principal.id}${session === null ? "" : ` with ${session}`} is active, and nothing is revoked`
+  const resources = [...(request.resources?.values() ?? [])].map(({ type, id }) => `the call names ${type} ${id}`)
+  return [
+    { step: 2, found: [valid] },
+    { step: 3, found: [liveness === "unknown" ? "only the token itself is known" : active] },
+    { step: 4, found: [`the token is of ${placeText(context)}`] },
+    { step: 5, found: [`the caller is a ${principal.kind}`] },
+    { step: 6, found: [`the token has ${listed(scopes)}`] },
+    { step: 7, found: resources.length === 0 ? ["the call names no resource"] : resources },
+    { step: 8, found: [actorText(context)] },
+  ]
+}
+
 function inactiveFound(context: AuthContext, facts: Facts, reason: Reason, nowMs: number): string | undefined {
   const { principal, session, revoked, minimum } = facts
   const sessionId = sessionOf(context)

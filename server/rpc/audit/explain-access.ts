@@ -102,7 +102,7 @@ function invalid(field: string, rule: string): never {
 
 /** @param unverified Why the token does not verify. */
 function shape(
-  { decision, caller, found, requirement }: Explanation,
+  { decision, caller, found, passed, requirement }: Explanation,
   unverified?: Reason,
 ): MessageInitShape<typeof ExplainAccessResponseSchema> {
   return {
@@ -111,6 +111,7 @@ function shape(
     reason: decision.allow ? WireReason.REASON_UNSPECIFIED : WireReason[decision.trueReason],
     caller: unverified === undefined ? caller : "",
     found: [...found],
+    passed: passed.map((step) => ({ step: step.step, found: [...step.found] })),
     ...(requirement !== undefined && { requirement: checkShape(requirement) }),
   }
 }

@@ -20,7 +20,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file signet/auth/v1/audit_service.proto.
  */
 export const file_signet_auth_v1_audit_service: GenFile = /*@__PURE__*/
-  fileDesc("CiJzaWduZXQvYXV0aC92MS9hdWRpdF9zZXJ2aWNlLnByb3RvEg5zaWduZXQuYXV0aC52MSKwAgoURXhwbGFpbkFjY2Vzc1JlcXVlc3QSJAoMYWNjZXNzX3Rva2VuGAEgASgJQg6AAQG6SAhyBhABGICAARIcCgZtZXRob2QYAiABKAlCCrpIB3IFEAEYgAJIABI3CgtyZXF1aXJlbWVudBgDIAEoCzIgLnNpZ25ldC5hdXRoei52MS5BdXRoUmVxdWlyZW1lbnRIABIaCghhdWRpZW5jZRgEIAEoCUIIukgFcgMYgAISMwoIcmVzb3VyY2UYBSABKAsyIS5zaWduZXQuYXV0aC52MS5FeHBsYWluZWRSZXNvdXJjZRI5Cgl0ZW5hbnRfaWQYBiABKAlCJrpII9gBAXIeMhxedGVuX1swLTlhLWhqa21ucC10di16XXsyNn0kQg8KBnRhcmdldBIFukgCCAEi0AEKEUV4cGxhaW5lZFJlc291cmNlEiwKBHR5cGUYASABKAlCHrpIG3IZMhdeW2Etel1bYS16MC05Xy5dezAsNjN9JBIWCgJpZBgCIAEoCUIKukgHcgUQARiAAhI5Cgl0ZW5hbnRfaWQYAyABKAlCJrpII9gBAXIeMhxedGVuX1swLTlhLWhqa21ucC10di16XXsyNn0kEjoKCmNvbnRleHRfaWQYBCABKAlCJrpII9gBAXIeMhxeY3R4X1swLTlhLWhqa21ucC10di16XXsyNn0kIrMBChVFeHBsYWluQWNjZXNzUmVzcG9uc2USDwoHYWxsb3dlZBgBIAEoCBIMCgRzdGVwGAIgASgNEicKBnJlYXNvbhgDIAEoDjIXLnNpZ25ldC5hdXRoei52MS5SZWFzb24SDgoGY2FsbGVyGAQgASgJEjMKC3JlcXVpcmVtZW50GAUgASgLMh4uc2lnbmV0LmF1dGgudjEuRXhwbGFpbmVkQ2hlY2sSDQoFZm91bmQYBiADKAkivAEKDkV4cGxhaW5lZENoZWNrEg0KBWFza2VkGAEgASgJEg0KBWhvbGRzGAIgASgIEhMKC2ZhaWxlZF9zdGVwGAMgASgNEicKBnJlYXNvbhgEIAEoDjIXLnNpZ25ldC5hdXRoei52MS5SZWFzb24SDQoFZm91bmQYBSADKAkSEwoLaXNfZGVjaXNpdmUYBiABKAgSKgoCb2YYByADKAsyHi5zaWduZXQuYXV0aC52MS5FeHBsYWluZWRDaGVjayLKAQoVTGlzdEF1ZGl0TGlua3NSZXF1ZXN0EjYKBmFwcF9pZBgBIAEoCUImukgj2AEBch4yHF5hcHBfWzAtOWEtaGprbW5wLXR2LXpdezI2fSQSOQoJdGVuYW50X2lkGAIgASgJQia6SCPYAQFyHjIcXnRlbl9bMC05YS1oamttbnAtdHYtel17MjZ9JBIhCglhZnRlcl9zZXEYAyABKARCDrpICzIJGP////////8PEhsKCXBhZ2Vfc2l6ZRgEIAEoDUIIukgFKgMY9AMiUQoWTGlzdEF1ZGl0TGlua3NSZXNwb25zZRINCgVjaGFpbhgBIAEoCRIoCgVsaW5rcxgCIAMoCzIZLnNpZ25ldC5hdXRoLnYxLkF1ZGl0TGluayJ2CglBdWRpdExpbmsSCwoDc2VxGAEgASgEEhAKCGV2ZW50X2lkGAIgASgJEhIKCmV2ZW50X2hhc2gYAyABKAwSFAoMbGlua2VkX2F0X21zGAQgASgEEgwKBGhhc2gYBSABKAwSEgoKZXZlbnRfdGV4dBgGIAEoCSLSAQobTGlzdEF1ZGl0Q2hlY2twb2ludHNSZXF1ZXN0EjYKBmFwcF9pZBgBIAEoCUImukgj2AEBch4yHF5hcHBfWzAtOWEtaGprbW5wLXR2LXpdezI2fSQSOQoJdGVuYW50X2lkGAIgASgJQia6SCPYAQFyHjIcXnRlbl9bMC05YS1oamttbnAtdHYtel17MjZ9JBIkCgxhZnRlcl9udW1iZXIYAyABKARCDrpICzIJGP////////8PEhoKCXBhZ2Vfc2l6ZRgEIAEoDUIHukgEKgIYZCJjChxMaXN0QXVkaXRDaGVja3BvaW50c1Jlc3BvbnNlEg0KBWNoYWluGAEgASgJEjQKC2NoZWNrcG9pbnRzGAIgAygLMh8uc2lnbmV0LmF1dGgudjEuQXVkaXRDaGVja3BvaW50IlcKD0F1ZGl0Q2hlY2twb2ludBIOCgZudW1iZXIYASABKAQSCwoDandzGAIgASgJEicKBGhlYWQYAyABKAsyGS5zaWduZXQuYXV0aC52MS5BdWRpdEhlYWQiVQoJQXVkaXRIZWFkEgsKA3NlcRgBIAEoBBIMCgRoYXNoGAIgASgMEi0KBXByb29mGAMgAygLMh4uc2lnbmV0LmF1dGgudjEuQXVkaXRQcm9vZlN0ZXAiLwoOQXVkaXRQcm9vZlN0ZXASDAoEaGFzaBgBIAEoDBIPCgdpc19sZWZ0GAIgASgIIvMEChZMaXN0QXVkaXRFdmVudHNSZXF1ZXN0EjYKBmFwcF9pZBgBIAEoCUImukgj2AEBch4yHF5hcHBfWzAtOWEtaGprbW5wLXR2LXpdezI2fSQSGwoJcGFnZV9zaXplGAIgASgNQgi6SAUqAxjIARIcCgpwYWdlX3Rva2VuGAMgASgJQgi6SAVyAxiABBI5Cgl0ZW5hbnRfaWQYBCABKAlCJrpII9gBAXIeMhxedGVuX1swLTlhLWhqa21ucC10di16XXsyNn0kEjoKCmNvbnRleHRfaWQYBSABKAlCJrpII9gBAXIeMhxeY3R4X1swLTlhLWhqa21ucC10di16XXsyNn0kEjMKBWtpbmRzGAYgAygJQiS6SCGSAR4QFBgBIhhyFhhAMhJeW2Etel9dK1wuW2Etel9dKyQSPQoHb3V0Y29tZRgHIAEoDjIiLnNpZ25ldC5hdXRoLnYxLkF1ZGl0RXZlbnQuT3V0Y29tZUIIukgFggECEAESPAoMcHJpbmNpcGFsX2lkGAggASgJQia6SCPYAQFyHjIcXnBybl9bMC05YS1oamttbnAtdHYtel17MjZ9JBIcCgt0YXJnZXRfdHlwZRgJIAEoCUIHukgEcgIYQBIbCgl0YXJnZXRfaWQYCiABKAlCCLpIBXIDGIACEkEKCnN0YXJ0X3RpbWUYCyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQhG6SA6yAQsiBwj/gtH/rwcyABI/CghlbmRfdGltZRgMIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCEbpIDrIBCyIHCP+C0f+vBzIAImQKF0xpc3RBdWRpdEV2ZW50c1Jlc3BvbnNlEjAKDGF1ZGl0X2V2ZW50cxgBIAMoCzIaLnNpZ25ldC5hdXRoLnYxLkF1ZGl0RXZlbnQSFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJIoEFChdDb3VudEF1ZGl0RXZlbnRzUmVxdWVzdBI2CgZhcHBfaWQYASABKAlCJrpII9gBAXIeMhxeYXBwX1swLTlhLWhqa21ucC10di16XXsyNn0kEjkKCXRlbmFudF9pZBgCIAEoCUImukgj2AEBch4yHF50ZW5fWzAtOWEtaGprbW5wLXR2LXpdezI2fSQSOgoKY29udGV4dF9pZBgDIAEoCUImukgj2AEBch4yHF5jdHhfWzAtOWEtaGprbW5wLXR2LXpdezI2fSQSMwoFa2luZHMYBCADKAlCJLpIIZIBHhAUGAEiGHIWGEAyEl5bYS16X10rXC5bYS16X10rJBI9CgdvdXRjb21lGAUgASgOMiIuc2lnbmV0LmF1dGgudjEuQXVkaXRFdmVudC5PdXRjb21lQgi6SAWCAQIQARJECgpzdGFydF90aW1lGAYgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEIUukgRyAEBsgELIgcI/4LR/68HMgASQgoIZW5kX3RpbWUYByABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQhS6SBHIAQGyAQsiBwj/gtH/rwcyABIiCg5idWNrZXRfc2Vjb25kcxgIIAEoDUIKukgHKgUYgIqKDxJSCghncm91cF9ieRgJIAMoDjItLnNpZ25ldC5hdXRoLnYxLkNvdW50QXVkaXRFdmVudHNSZXF1ZXN0Lkdyb3VwQhG6SA6SAQsYASIHggEEEAEgACJBCgVHcm91cBIVChFHUk9VUF9VTlNQRUNJRklFRBAAEggKBEtJTkQQARILCgdPVVRDT01FEAISCgoGUkVBU09OEAMigwEKGENvdW50QXVkaXRFdmVudHNSZXNwb25zZRIvCgZjb3VudHMYASADKAsyHy5zaWduZXQuYXV0aC52MS5BdWRpdEV2ZW50Q291bnQSNgoSY291bnRlZF9zdGFydF90aW1lGAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCK8AQoPQXVkaXRFdmVudENvdW50Ei4KCnN0YXJ0X3RpbWUYASABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEgwKBGtpbmQYAiABKAkSMwoHb3V0Y29tZRgDIAEoDjIiLnNpZ25ldC5hdXRoLnYxLkF1ZGl0RXZlbnQuT3V0Y29tZRInCgZyZWFzb24YBCABKA4yFy5zaWduZXQuYXV0aHoudjEuUmVhc29uEg0KBWNvdW50GAUgASgNIqoECgpBdWRpdEV2ZW50EgoKAmlkGAEgASgJEi8KC29jY3VycmVkX2F0GAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIMCgRraW5kGAMgASgJEjMKB291dGNvbWUYBCABKA4yIi5zaWduZXQuYXV0aC52MS5BdWRpdEV2ZW50Lk91dGNvbWUSJwoGcmVhc29uGAUgASgOMhcuc2lnbmV0LmF1dGh6LnYxLlJlYXNvbhIOCgZhcHBfaWQYBiABKAkSEQoJdGVuYW50X2lkGAcgASgJEhIKCmNvbnRleHRfaWQYCCABKAkSGgoSYWN0b3JfcHJpbmNpcGFsX2lkGAkgASgJEhwKFHN1YmplY3RfcHJpbmNpcGFsX2lkGAogASgJEhsKE3N1YmplY3RfaWRlbnRpdHlfaWQYCyABKAkSEgoKc2Vzc2lvbl9pZBgMIAEoCRIrCgZ0YXJnZXQYDSABKAsyGy5zaWduZXQuYXV0aC52MS5BdWRpdFRhcmdldBItCgdyZXF1ZXN0GA4gASgLMhwuc2lnbmV0LmF1dGgudjEuQXVkaXRSZXF1ZXN0EisKBmRlbmlhbBgPIAEoCzIbLnNpZ25ldC5hdXRoLnYxLkF1ZGl0RGVuaWFsIkgKB091dGNvbWUSFwoTT1VUQ09NRV9VTlNQRUNJRklFRBAAEgsKB1NVQ0NFU1MQARILCgdGQUlMVVJFEAISCgoGREVOSUVEEAMiJwoLQXVkaXRUYXJnZXQSDAoEdHlwZRgBIAEoCRIKCgJpZBgCIAEoCSJSCgxBdWRpdFJlcXVlc3QSCgoCaWQYASABKAkSDQoFcm91dGUYAiABKAkSFAoMaXBfdHJ1bmNhdGVkGAMgASgJEhEKCWlzX2VyYXNlZBgEIAEoCDLIBgoMQXVkaXRTZXJ2aWNlEpYBCg9MaXN0QXVkaXRFdmVudHMSJi5zaWduZXQuYXV0aC52MS5MaXN0QXVkaXRFdmVudHNSZXF1ZXN0Gicuc2lnbmV0LmF1dGgudjEuTGlzdEF1ZGl0RXZlbnRzUmVzcG9uc2UiMpACAcraGBESD2F1dGguYXVkaXQucmVhZILT5JMCFBISL2F1dGgvYXVkaXQtZXZlbnRzEp8BChBDb3VudEF1ZGl0RXZlbnRzEicuc2lnbmV0LmF1dGgudjEuQ291bnRBdWRpdEV2ZW50c1JlcXVlc3QaKC5zaWduZXQuYXV0aC52MS5Db3VudEF1ZGl0RXZlbnRzUmVzcG9uc2UiOJACAcraGBESD2F1dGguYXVkaXQucmVhZILT5JMCGhIYL2F1dGgvYXVkaXQtZXZlbnQtY291bnRzEo8BCg5MaXN0QXVkaXRMaW5rcxIlLnNpZ25ldC5hdXRoLnYxLkxpc3RBdWRpdExpbmtzUmVxdWVzdBomLnNpZ25ldC5hdXRoLnYxLkxpc3RBdWRpdExpbmtzUmVzcG9uc2UiLsraGBESD2F1dGguYXVkaXQucmVhZILT5JMCExIRL2F1dGgvYXVkaXQtbGlua3MSqgEKFExpc3RBdWRpdENoZWNrcG9pbnRzEisuc2lnbmV0LmF1dGgudjEuTGlzdEF1ZGl0Q2hlY2twb2ludHNSZXF1ZXN0Giwuc2lnbmV0LmF1dGgudjEuTGlzdEF1ZGl0Q2hlY2twb2ludHNSZXNwb25zZSI3kAIBytoYERIPYXV0aC5hdWRpdC5yZWFkgtPkkwIZEhcvYXV0aC9hdWRpdC1jaGVja3BvaW50cxK9AQoNRXhwbGFpbkFjY2VzcxIkLnNpZ25ldC5hdXRoLnYxLkV4cGxhaW5BY2Nlc3NSZXF1ZXN0GiUuc2lnbmV0LmF1dGgudjEuRXhwbGFpbkFjY2Vzc1Jlc3BvbnNlIl/K2hg8SjoKERIPYXV0aC5hdWRpdC5yZWFkChISEGF1dGguZ3JhbnRzLnJlYWQKERIPYXV0aC5yb2xlcy5yZWFkgtPkkwIZOgEqIhQvYXV0aC9hY2Nlc3MvZXhwbGFpbkJVChJkZXYuc2lnbmV0LmF1dGgudjFCEUF1ZGl0U2VydmljZVByb3RvUAFaKnNpZ25ldC5kZXYvcHJvdG8vZ2VuL3NpZ25ldC9hdXRoL3YxO2F1dGh2MWIGcHJvdG8z", [file_buf_validate_validate, file_google_api_annotations, file_google_protobuf_timestamp, file_signet_auth_v1_audit_denial, file_signet_authz_v1_reason, file_signet_authz_v1_requirement]);
+  fileDesc("CiJzaWduZXQvYXV0aC92MS9hdWRpdF9zZXJ2aWNlLnByb3RvEg5zaWduZXQuYXV0aC52MSKwAgoURXhwbGFpbkFjY2Vzc1JlcXVlc3QSJAoMYWNjZXNzX3Rva2VuGAEgASgJQg6AAQG6SAhyBhABGICAARIcCgZtZXRob2QYAiABKAlCCrpIB3IFEAEYgAJIABI3CgtyZXF1aXJlbWVudBgDIAEoCzIgLnNpZ25ldC5hdXRoei52MS5BdXRoUmVxdWlyZW1lbnRIABIaCghhdWRpZW5jZRgEIAEoCUIIukgFcgMYgAISMwoIcmVzb3VyY2UYBSABKAsyIS5zaWduZXQuYXV0aC52MS5FeHBsYWluZWRSZXNvdXJjZRI5Cgl0ZW5hbnRfaWQYBiABKAlCJrpII9gBAXIeMhxedGVuX1swLTlhLWhqa21ucC10di16XXsyNn0kQg8KBnRhcmdldBIFukgCCAEi0AEKEUV4cGxhaW5lZFJlc291cmNlEiwKBHR5cGUYASABKAlCHrpIG3IZMhdeW2Etel1bYS16MC05Xy5dezAsNjN9JBIWCgJpZBgCIAEoCUIKukgHcgUQARiAAhI5Cgl0ZW5hbnRfaWQYAyABKAlCJrpII9gBAXIeMhxedGVuX1swLTlhLWhqa21ucC10di16XXsyNn0kEjoKCmNvbnRleHRfaWQYBCABKAlCJrpII9gBAXIeMhxeY3R4X1swLTlhLWhqa21ucC10di16XXsyNn0kIuIBChVFeHBsYWluQWNjZXNzUmVzcG9uc2USDwoHYWxsb3dlZBgBIAEoCBIMCgRzdGVwGAIgASgNEicKBnJlYXNvbhgDIAEoDjIXLnNpZ25ldC5hdXRoei52MS5SZWFzb24SDgoGY2FsbGVyGAQgASgJEjMKC3JlcXVpcmVtZW50GAUgASgLMh4uc2lnbmV0LmF1dGgudjEuRXhwbGFpbmVkQ2hlY2sSDQoFZm91bmQYBiADKAkSLQoGcGFzc2VkGAcgAygLMh0uc2lnbmV0LmF1dGgudjEuRXhwbGFpbmVkU3RlcCIsCg1FeHBsYWluZWRTdGVwEgwKBHN0ZXAYASABKA0SDQoFZm91bmQYAiADKAkivAEKDkV4cGxhaW5lZENoZWNrEg0KBWFza2VkGAEgASgJEg0KBWhvbGRzGAIgASgIEhMKC2ZhaWxlZF9zdGVwGAMgASgNEicKBnJlYXNvbhgEIAEoDjIXLnNpZ25ldC5hdXRoei52MS5SZWFzb24SDQoFZm91bmQYBSADKAkSEwoLaXNfZGVjaXNpdmUYBiABKAgSKgoCb2YYByADKAsyHi5zaWduZXQuYXV0aC52MS5FeHBsYWluZWRDaGVjayLKAQoVTGlzdEF1ZGl0TGlua3NSZXF1ZXN0EjYKBmFwcF9pZBgBIAEoCUImukgj2AEBch4yHF5hcHBfWzAtOWEtaGprbW5wLXR2LXpdezI2fSQSOQoJdGVuYW50X2lkGAIgASgJQia6SCPYAQFyHjIcXnRlbl9bMC05YS1oamttbnAtdHYtel17MjZ9JBIhCglhZnRlcl9zZXEYAyABKARCDrpICzIJGP////////8PEhsKCXBhZ2Vfc2l6ZRgEIAEoDUIIukgFKgMY9AMiUQoWTGlzdEF1ZGl0TGlua3NSZXNwb25zZRINCgVjaGFpbhgBIAEoCRIoCgVsaW5rcxgCIAMoCzIZLnNpZ25ldC5hdXRoLnYxLkF1ZGl0TGluayJ2CglBdWRpdExpbmsSCwoDc2VxGAEgASgEEhAKCGV2ZW50X2lkGAIgASgJEhIKCmV2ZW50X2hhc2gYAyABKAwSFAoMbGlua2VkX2F0X21zGAQgASgEEgwKBGhhc2gYBSABKAwSEgoKZXZlbnRfdGV4dBgGIAEoCSLSAQobTGlzdEF1ZGl0Q2hlY2twb2ludHNSZXF1ZXN0EjYKBmFwcF9pZBgBIAEoCUImukgj2AEBch4yHF5hcHBfWzAtOWEtaGprbW5wLXR2LXpdezI2fSQSOQoJdGVuYW50X2lkGAIgASgJQia6SCPYAQFyHjIcXnRlbl9bMC05YS1oamttbnAtdHYtel17MjZ9JBIkCgxhZnRlcl9udW1iZXIYAyABKARCDrpICzIJGP////////8PEhoKCXBhZ2Vfc2l6ZRgEIAEoDUIHukgEKgIYZCJjChxMaXN0QXVkaXRDaGVja3BvaW50c1Jlc3BvbnNlEg0KBWNoYWluGAEgASgJEjQKC2NoZWNrcG9pbnRzGAIgAygLMh8uc2lnbmV0LmF1dGgudjEuQXVkaXRDaGVja3BvaW50IlcKD0F1ZGl0Q2hlY2twb2ludBIOCgZudW1iZXIYASABKAQSCwoDandzGAIgASgJEicKBGhlYWQYAyABKAsyGS5zaWduZXQuYXV0aC52MS5BdWRpdEhlYWQiVQoJQXVkaXRIZWFkEgsKA3NlcRgBIAEoBBIMCgRoYXNoGAIgASgMEi0KBXByb29mGAMgAygLMh4uc2lnbmV0LmF1dGgudjEuQXVkaXRQcm9vZlN0ZXAiLwoOQXVkaXRQcm9vZlN0ZXASDAoEaGFzaBgBIAEoDBIPCgdpc19sZWZ0GAIgASgIIvMEChZMaXN0QXVkaXRFdmVudHNSZXF1ZXN0EjYKBmFwcF9pZBgBIAEoCUImukgj2AEBch4yHF5hcHBfWzAtOWEtaGprbW5wLXR2LXpdezI2fSQSGwoJcGFnZV9zaXplGAIgASgNQgi6SAUqAxjIARIcCgpwYWdlX3Rva2VuGAMgASgJQgi6SAVyAxiABBI5Cgl0ZW5hbnRfaWQYBCABKAlCJrpII9gBAXIeMhxedGVuX1swLTlhLWhqa21ucC10di16XXsyNn0kEjoKCmNvbnRleHRfaWQYBSABKAlCJrpII9gBAXIeMhxeY3R4X1swLTlhLWhqa21ucC10di16XXsyNn0kEjMKBWtpbmRzGAYgAygJQiS6SCGSAR4QFBgBIhhyFhhAMhJeW2Etel9dK1wuW2Etel9dKyQSPQoHb3V0Y29tZRgHIAEoDjIiLnNpZ25ldC5hdXRoLnYxLkF1ZGl0RXZlbnQuT3V0Y29tZUIIukgFggECEAESPAoMcHJpbmNpcGFsX2lkGAggASgJQia6SCPYAQFyHjIcXnBybl9bMC05YS1oamttbnAtdHYtel17MjZ9JBIcCgt0YXJnZXRfdHlwZRgJIAEoCUIHukgEcgIYQBIbCgl0YXJnZXRfaWQYCiABKAlCCLpIBXIDGIACEkEKCnN0YXJ0X3RpbWUYCyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQhG6SA6yAQsiBwj/gtH/rwcyABI/CghlbmRfdGltZRgMIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCEbpIDrIBCyIHCP+C0f+vBzIAImQKF0xpc3RBdWRpdEV2ZW50c1Jlc3BvbnNlEjAKDGF1ZGl0X2V2ZW50cxgBIAMoCzIaLnNpZ25ldC5hdXRoLnYxLkF1ZGl0RXZlbnQSFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJIoEFChdDb3VudEF1ZGl0RXZlbnRzUmVxdWVzdBI2CgZhcHBfaWQYASABKAlCJrpII9gBAXIeMhxeYXBwX1swLTlhLWhqa21ucC10di16XXsyNn0kEjkKCXRlbmFudF9pZBgCIAEoCUImukgj2AEBch4yHF50ZW5fWzAtOWEtaGprbW5wLXR2LXpdezI2fSQSOgoKY29udGV4dF9pZBgDIAEoCUImukgj2AEBch4yHF5jdHhfWzAtOWEtaGprbW5wLXR2LXpdezI2fSQSMwoFa2luZHMYBCADKAlCJLpIIZIBHhAUGAEiGHIWGEAyEl5bYS16X10rXC5bYS16X10rJBI9CgdvdXRjb21lGAUgASgOMiIuc2lnbmV0LmF1dGgudjEuQXVkaXRFdmVudC5PdXRjb21lQgi6SAWCAQIQARJECgpzdGFydF90aW1lGAYgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEIUukgRyAEBsgELIgcI/4LR/68HMgASQgoIZW5kX3RpbWUYByABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQhS6SBHIAQGyAQsiBwj/gtH/rwcyABIiCg5idWNrZXRfc2Vjb25kcxgIIAEoDUIKukgHKgUYgIqKDxJSCghncm91cF9ieRgJIAMoDjItLnNpZ25ldC5hdXRoLnYxLkNvdW50QXVkaXRFdmVudHNSZXF1ZXN0Lkdyb3VwQhG6SA6SAQsYASIHggEEEAEgACJBCgVHcm91cBIVChFHUk9VUF9VTlNQRUNJRklFRBAAEggKBEtJTkQQARILCgdPVVRDT01FEAISCgoGUkVBU09OEAMigwEKGENvdW50QXVkaXRFdmVudHNSZXNwb25zZRIvCgZjb3VudHMYASADKAsyHy5zaWduZXQuYXV0aC52MS5BdWRpdEV2ZW50Q291bnQSNgoSY291bnRlZF9zdGFydF90aW1lGAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCK8AQoPQXVkaXRFdmVudENvdW50Ei4KCnN0YXJ0X3RpbWUYASABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEgwKBGtpbmQYAiABKAkSMwoHb3V0Y29tZRgDIAEoDjIiLnNpZ25ldC5hdXRoLnYxLkF1ZGl0RXZlbnQuT3V0Y29tZRInCgZyZWFzb24YBCABKA4yFy5zaWduZXQuYXV0aHoudjEuUmVhc29uEg0KBWNvdW50GAUgASgNIqoECgpBdWRpdEV2ZW50EgoKAmlkGAEgASgJEi8KC29jY3VycmVkX2F0GAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIMCgRraW5kGAMgASgJEjMKB291dGNvbWUYBCABKA4yIi5zaWduZXQuYXV0aC52MS5BdWRpdEV2ZW50Lk91dGNvbWUSJwoGcmVhc29uGAUgASgOMhcuc2lnbmV0LmF1dGh6LnYxLlJlYXNvbhIOCgZhcHBfaWQYBiABKAkSEQoJdGVuYW50X2lkGAcgASgJEhIKCmNvbnRleHRfaWQYCCABKAkSGgoSYWN0b3JfcHJpbmNpcGFsX2lkGAkgASgJEhwKFHN1YmplY3RfcHJpbmNpcGFsX2lkGAogASgJEhsKE3N1YmplY3RfaWRlbnRpdHlfaWQYCyABKAkSEgoKc2Vzc2lvbl9pZBgMIAEoCRIrCgZ0YXJnZXQYDSABKAsyGy5zaWduZXQuYXV0aC52MS5BdWRpdFRhcmdldBItCgdyZXF1ZXN0GA4gASgLMhwuc2lnbmV0LmF1dGgudjEuQXVkaXRSZXF1ZXN0EisKBmRlbmlhbBgPIAEoCzIbLnNpZ25ldC5hdXRoLnYxLkF1ZGl0RGVuaWFsIkgKB091dGNvbWUSFwoTT1VUQ09NRV9VTlNQRUNJRklFRBAAEgsKB1NVQ0NFU1MQARILCgdGQUlMVVJFEAISCgoGREVOSUVEEAMiJwoLQXVkaXRUYXJnZXQSDAoEdHlwZRgBIAEoCRIKCgJpZBgCIAEoCSJSCgxBdWRpdFJlcXVlc3QSCgoCaWQYASABKAkSDQoFcm91dGUYAiABKAkSFAoMaXBfdHJ1bmNhdGVkGAMgASgJEhEKCWlzX2VyYXNlZBgEIAEoCDLIBgoMQXVkaXRTZXJ2aWNlEpYBCg9MaXN0QXVkaXRFdmVudHMSJi5zaWduZXQuYXV0aC52MS5MaXN0QXVkaXRFdmVudHNSZXF1ZXN0Gicuc2lnbmV0LmF1dGgudjEuTGlzdEF1ZGl0RXZlbnRzUmVzcG9uc2UiMpACAcraGBESD2F1dGguYXVkaXQucmVhZILT5JMCFBISL2F1dGgvYXVkaXQtZXZlbnRzEp8BChBDb3VudEF1ZGl0RXZlbnRzEicuc2lnbmV0LmF1dGgudjEuQ291bnRBdWRpdEV2ZW50c1JlcXVlc3QaKC5zaWduZXQuYXV0aC52MS5Db3VudEF1ZGl0RXZlbnRzUmVzcG9uc2UiOJACAcraGBESD2F1dGguYXVkaXQucmVhZILT5JMCGhIYL2F1dGgvYXVkaXQtZXZlbnQtY291bnRzEo8BCg5MaXN0QXVkaXRMaW5rcxIlLnNpZ25ldC5hdXRoLnYxLkxpc3RBdWRpdExpbmtzUmVxdWVzdBomLnNpZ25ldC5hdXRoLnYxLkxpc3RBdWRpdExpbmtzUmVzcG9uc2UiLsraGBESD2F1dGguYXVkaXQucmVhZILT5JMCExIRL2F1dGgvYXVkaXQtbGlua3MSqgEKFExpc3RBdWRpdENoZWNrcG9pbnRzEisuc2lnbmV0LmF1dGgudjEuTGlzdEF1ZGl0Q2hlY2twb2ludHNSZXF1ZXN0Giwuc2lnbmV0LmF1dGgudjEuTGlzdEF1ZGl0Q2hlY2twb2ludHNSZXNwb25zZSI3kAIBytoYERIPYXV0aC5hdWRpdC5yZWFkgtPkkwIZEhcvYXV0aC9hdWRpdC1jaGVja3BvaW50cxK9AQoNRXhwbGFpbkFjY2VzcxIkLnNpZ25ldC5hdXRoLnYxLkV4cGxhaW5BY2Nlc3NSZXF1ZXN0GiUuc2lnbmV0LmF1dGgudjEuRXhwbGFpbkFjY2Vzc1Jlc3BvbnNlIl/K2hg8SjoKERIPYXV0aC5hdWRpdC5yZWFkChISEGF1dGguZ3JhbnRzLnJlYWQKERIPYXV0aC5yb2xlcy5yZWFkgtPkkwIZOgEqIhQvYXV0aC9hY2Nlc3MvZXhwbGFpbkJVChJkZXYuc2lnbmV0LmF1dGgudjFCEUF1ZGl0U2VydmljZVByb3RvUAFaKnNpZ25ldC5kZXYvcHJvdG8vZ2VuL3NpZ25ldC9hdXRoL3YxO2F1dGh2MWIGcHJvdG8z", [file_buf_validate_validate, file_google_api_annotations, file_google_protobuf_timestamp, file_signet_auth_v1_audit_denial, file_signet_authz_v1_reason, file_signet_authz_v1_requirement]);
 
 /**
  * Request of ExplainAccess.
@@ -178,6 +178,13 @@ export type ExplainAccessResponse = Message<"signet.auth.v1.ExplainAccessRespons
    * @generated from field: repeated string found = 6;
    */
   found: string[];
+
+  /**
+   * The steps that passed, in order. Empty if the requirement needs no caller.
+   *
+   * @generated from field: repeated signet.auth.v1.ExplainedStep passed = 7;
+   */
+  passed: ExplainedStep[];
 };
 
 /**
@@ -186,6 +193,34 @@ export type ExplainAccessResponse = Message<"signet.auth.v1.ExplainAccessRespons
  */
 export const ExplainAccessResponseSchema: GenMessage<ExplainAccessResponse> = /*@__PURE__*/
   messageDesc(file_signet_auth_v1_audit_service, 2);
+
+/**
+ * A step that the call passed, and the facts that it checked.
+ *
+ * @generated from message signet.auth.v1.ExplainedStep
+ */
+export type ExplainedStep = Message<"signet.auth.v1.ExplainedStep"> & {
+  /**
+   * The step, 1 to 8.
+   *
+   * @generated from field: uint32 step = 1;
+   */
+  step: number;
+
+  /**
+   * Facts of the call, one per line, in English.
+   *
+   * @generated from field: repeated string found = 2;
+   */
+  found: string[];
+};
+
+/**
+ * Describes the message signet.auth.v1.ExplainedStep.
+ * Use `create(ExplainedStepSchema)` to create a new message.
+ */
+export const ExplainedStepSchema: GenMessage<ExplainedStep> = /*@__PURE__*/
+  messageDesc(file_signet_auth_v1_audit_service, 3);
 
 /**
  * A requirement or a part of one.
@@ -248,7 +283,7 @@ export type ExplainedCheck = Message<"signet.auth.v1.ExplainedCheck"> & {
  * Use `create(ExplainedCheckSchema)` to create a new message.
  */
 export const ExplainedCheckSchema: GenMessage<ExplainedCheck> = /*@__PURE__*/
-  messageDesc(file_signet_auth_v1_audit_service, 3);
+  messageDesc(file_signet_auth_v1_audit_service, 4);
 
 /**
  * Request of ListAuditLinks.
@@ -291,7 +326,7 @@ export type ListAuditLinksRequest = Message<"signet.auth.v1.ListAuditLinksReques
  * Use `create(ListAuditLinksRequestSchema)` to create a new message.
  */
 export const ListAuditLinksRequestSchema: GenMessage<ListAuditLinksRequest> = /*@__PURE__*/
-  messageDesc(file_signet_auth_v1_audit_service, 4);
+  messageDesc(file_signet_auth_v1_audit_service, 5);
 
 /**
  * Links in order. A page shorter than requested is the last one.
@@ -319,7 +354,7 @@ export type ListAuditLinksResponse = Message<"signet.auth.v1.ListAuditLinksRespo
  * Use `create(ListAuditLinksResponseSchema)` to create a new message.
  */
 export const ListAuditLinksResponseSchema: GenMessage<ListAuditLinksResponse> = /*@__PURE__*/
-  messageDesc(file_signet_auth_v1_audit_service, 5);
+  messageDesc(file_signet_auth_v1_audit_service, 6);
 
 /**
  * A link of a chain. `H` is SHA-256 of UTF-8, and hashes are lower-case hexadecimal. Its hash is `H(["signet audit link
@@ -378,7 +413,7 @@ export type AuditLink = Message<"signet.auth.v1.AuditLink"> & {
  * Use `create(AuditLinkSchema)` to create a new message.
  */
 export const AuditLinkSchema: GenMessage<AuditLink> = /*@__PURE__*/
-  messageDesc(file_signet_auth_v1_audit_service, 6);
+  messageDesc(file_signet_auth_v1_audit_service, 7);
 
 /**
  * Request of ListAuditCheckpoints.
@@ -420,7 +455,7 @@ export type ListAuditCheckpointsRequest = Message<"signet.auth.v1.ListAuditCheck
  * Use `create(ListAuditCheckpointsRequestSchema)` to create a new message.
  */
 export const ListAuditCheckpointsRequestSchema: GenMessage<ListAuditCheckpointsRequest> = /*@__PURE__*/
-  messageDesc(file_signet_auth_v1_audit_service, 7);
+  messageDesc(file_signet_auth_v1_audit_service, 8);
 
 /**
  * Checkpoints in order. A page shorter than requested is the last one.
@@ -448,7 +483,7 @@ export type ListAuditCheckpointsResponse = Message<"signet.auth.v1.ListAuditChec
  * Use `create(ListAuditCheckpointsResponseSchema)` to create a new message.
  */
 export const ListAuditCheckpointsResponseSchema: GenMessage<ListAuditCheckpointsResponse> = /*@__PURE__*/
-  messageDesc(file_signet_auth_v1_audit_service, 8);
+  messageDesc(file_signet_auth_v1_audit_service, 9);
 
 /**
  * A signed statement of the heads of all chains that grew since the previous checkpoint.
@@ -485,7 +520,7 @@ export type AuditCheckpoint = Message<"signet.auth.v1.AuditCheckpoint"> & {
  * Use `create(AuditCheckpointSchema)` to create a new message.
  */
 export const AuditCheckpointSchema: GenMessage<AuditCheckpoint> = /*@__PURE__*/
-  messageDesc(file_signet_auth_v1_audit_service, 9);
+  messageDesc(file_signet_auth_v1_audit_service, 10);
 
 /**
  * Head of a chain. `H(["signet audit head v1", chain, "seq", hash])` is a leaf of the checkpoint's tree. `H(["signet
@@ -521,7 +556,7 @@ export type AuditHead = Message<"signet.auth.v1.AuditHead"> & {
  * Use `create(AuditHeadSchema)` to create a new message.
  */
 export const AuditHeadSchema: GenMessage<AuditHead> = /*@__PURE__*/
-  messageDesc(file_signet_auth_v1_audit_service, 10);
+  messageDesc(file_signet_auth_v1_audit_service, 11);
 
 /**
  * One step of a Merkle path.
@@ -549,7 +584,7 @@ export type AuditProofStep = Message<"signet.auth.v1.AuditProofStep"> & {
  * Use `create(AuditProofStepSchema)` to create a new message.
  */
 export const AuditProofStepSchema: GenMessage<AuditProofStep> = /*@__PURE__*/
-  messageDesc(file_signet_auth_v1_audit_service, 11);
+  messageDesc(file_signet_auth_v1_audit_service, 12);
 
 /**
  * Request for one page (AIP-158). An omitted filter does not narrow the result. Results never exceed the scope of the
@@ -649,7 +684,7 @@ export type ListAuditEventsRequest = Message<"signet.auth.v1.ListAuditEventsRequ
  * Use `create(ListAuditEventsRequestSchema)` to create a new message.
  */
 export const ListAuditEventsRequestSchema: GenMessage<ListAuditEventsRequest> = /*@__PURE__*/
-  messageDesc(file_signet_auth_v1_audit_service, 12);
+  messageDesc(file_signet_auth_v1_audit_service, 13);
 
 /**
  * One page of audit events.
@@ -677,7 +712,7 @@ export type ListAuditEventsResponse = Message<"signet.auth.v1.ListAuditEventsRes
  * Use `create(ListAuditEventsResponseSchema)` to create a new message.
  */
 export const ListAuditEventsResponseSchema: GenMessage<ListAuditEventsResponse> = /*@__PURE__*/
-  messageDesc(file_signet_auth_v1_audit_service, 13);
+  messageDesc(file_signet_auth_v1_audit_service, 14);
 
 /**
  * Request of CountAuditEvents. An omitted filter does not narrow the result. Results never exceed the scope of the
@@ -755,7 +790,7 @@ export type CountAuditEventsRequest = Message<"signet.auth.v1.CountAuditEventsRe
  * Use `create(CountAuditEventsRequestSchema)` to create a new message.
  */
 export const CountAuditEventsRequestSchema: GenMessage<CountAuditEventsRequest> = /*@__PURE__*/
-  messageDesc(file_signet_auth_v1_audit_service, 14);
+  messageDesc(file_signet_auth_v1_audit_service, 15);
 
 /**
  * A property of events by which the counts are split.
@@ -803,7 +838,7 @@ export type CountAuditEventsRequest_Group = (typeof CountAuditEventsRequest_Grou
  * Describes the enum signet.auth.v1.CountAuditEventsRequest.Group.
  */
 export const CountAuditEventsRequest_GroupSchema: GenEnum<CountAuditEventsRequest_Group> = /*@__PURE__*/
-  enumDesc(file_signet_auth_v1_audit_service, 14, 0);
+  enumDesc(file_signet_auth_v1_audit_service, 15, 0);
 
 /**
  * The counts of a time range.
@@ -832,7 +867,7 @@ export type CountAuditEventsResponse = Message<"signet.auth.v1.CountAuditEventsR
  * Use `create(CountAuditEventsResponseSchema)` to create a new message.
  */
 export const CountAuditEventsResponseSchema: GenMessage<CountAuditEventsResponse> = /*@__PURE__*/
-  messageDesc(file_signet_auth_v1_audit_service, 15);
+  messageDesc(file_signet_auth_v1_audit_service, 16);
 
 /**
  * The number of events in a bucket that are equal in the properties of `group_by`.
@@ -881,7 +916,7 @@ export type AuditEventCount = Message<"signet.auth.v1.AuditEventCount"> & {
  * Use `create(AuditEventCountSchema)` to create a new message.
  */
 export const AuditEventCountSchema: GenMessage<AuditEventCount> = /*@__PURE__*/
-  messageDesc(file_signet_auth_v1_audit_service, 16);
+  messageDesc(file_signet_auth_v1_audit_service, 17);
 
 /**
  * One audit event. It holds no secret, no token and no text that a person wrote.
@@ -1001,7 +1036,7 @@ export type AuditEvent = Message<"signet.auth.v1.AuditEvent"> & {
  * Use `create(AuditEventSchema)` to create a new message.
  */
 export const AuditEventSchema: GenMessage<AuditEvent> = /*@__PURE__*/
-  messageDesc(file_signet_auth_v1_audit_service, 17);
+  messageDesc(file_signet_auth_v1_audit_service, 18);
 
 /**
  * Outcome.
@@ -1049,7 +1084,7 @@ export type AuditEvent_Outcome = (typeof AuditEvent_Outcome)[keyof typeof AuditE
  * Describes the enum signet.auth.v1.AuditEvent.Outcome.
  */
 export const AuditEvent_OutcomeSchema: GenEnum<AuditEvent_Outcome> = /*@__PURE__*/
-  enumDesc(file_signet_auth_v1_audit_service, 17, 0);
+  enumDesc(file_signet_auth_v1_audit_service, 18, 0);
 
 /**
  * Object that an event acted on.
@@ -1077,7 +1112,7 @@ export type AuditTarget = Message<"signet.auth.v1.AuditTarget"> & {
  * Use `create(AuditTargetSchema)` to create a new message.
  */
 export const AuditTargetSchema: GenMessage<AuditTarget> = /*@__PURE__*/
-  messageDesc(file_signet_auth_v1_audit_service, 18);
+  messageDesc(file_signet_auth_v1_audit_service, 19);
 
 /**
  * The call that caused an event.
@@ -1119,7 +1154,7 @@ export type AuditRequest = Message<"signet.auth.v1.AuditRequest"> & {
  * Use `create(AuditRequestSchema)` to create a new message.
  */
 export const AuditRequestSchema: GenMessage<AuditRequest> = /*@__PURE__*/
-  messageDesc(file_signet_auth_v1_audit_service, 19);
+  messageDesc(file_signet_auth_v1_audit_service, 20);
 
 /**
  * Reads the audit log: actor, action, target, scope and outcome of each event.
