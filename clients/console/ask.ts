@@ -2,9 +2,21 @@
 import type { DescMessage, DescMethodUnary, Message, MessageInitShape, MessageShape } from "@bufbuild/protobuf"
 import type { GenMessage } from "@bufbuild/protobuf/codegenv2"
 import type { ConnectError, Transport } from "@connectrpc/connect"
-import { createConnectQueryKey, type SkipToken, useInfiniteQuery } from "@connectrpc/connect-query"
+import {
+  createConnectQueryKey,
+  createQueryOptions,
+  type SkipToken,
+  useInfiniteQuery,
+  useTransport,
+} from "@connectrpc/connect-query"
 import type { Listed } from "@signet/react/core"
-import { type InfiniteData, type UseInfiniteQueryResult, type UseQueryResult, useQuery } from "@tanstack/react-query"
+import {
+  type InfiniteData,
+  type UseInfiniteQueryResult,
+  type UseQueryResult,
+  useQueries,
+  useQuery,
+} from "@tanstack/react-query"
 import { queries } from "./queries.ts"
 
 export { skipToken, useQuery as useMethod } from "@connectrpc/connect-query"
@@ -15,6 +27,16 @@ export function useAsk<Data>(
   ask: (signal: AbortSignal) => Promise<Data>,
 ): UseQueryResult<Data> {
   return useQuery({ queryKey: key, queryFn: ({ signal }) => ask(signal) })
+}
+
+/** The answers of a method to several requests that have arrived, each cached by its own request. */
+export function useMethods<I extends DescMessage, O extends DescMessage>(
+  method: DescMethodUnary<I, O>,
+  requests: readonly MessageInitShape<I>[],
+): readonly MessageShape<O>[] {
+  const transport = useTransport()
+  const answers = useQueries({ queries: requests.map((request) => createQueryOptions(method, request, { transport })) })
+  return answers.flatMap(({ data }) => (data === undefined ? [] : [data as MessageShape<O>]))
 }
 
 type Page = GenMessage<Message & { readonly nextPageToken: string }>

@@ -23,6 +23,8 @@ export interface MembersProps {
   readonly principalId?: string
   /** Shows a link at each member; without it the principal's id is text. */
   readonly linkTo?: (membership: Membership) => ReactNode
+  /** A hook that returns the names of an app's tenants and contexts; the list shows only their ids without it. */
+  readonly usePlaceNames?: (appId: string, ids: readonly string[]) => (id: string) => string | undefined
   /** Shows more actions at each member that the caller may change. */
   readonly actions?: (membership: Membership, reload: () => void) => ReactNode
 }
@@ -30,11 +32,15 @@ export interface MembersProps {
 /** A membership of another state has ended. */
 const changeable: readonly Is[] = [Is.ACTIVE, Is.SUSPENDED]
 
+const placeId = ({ tenantId, contextId }: Membership): string => contextId || tenantId
+const useNoNames = () => () => undefined
+
 type Asked = { readonly is: "suspend" | "remove" | "reject"; readonly of: Membership }
 
 /** The members of an app, a tenant or a context, for its administrator: invite, approve, suspend, resume, remove. */
 export function Members(props: MembersProps): ReactNode {
   const { appId, tenantId = "", contextId = "", principalId = "", linkTo, actions } = props
+  const { usePlaceNames = useNoNames } = props
   const service = useService(AppAuthService)
   const { members = englishMembers } = useText()
   const canWrite = useAuthorized({ scopes: ["auth.members.write"] }) === "yes"
@@ -43,6 +49,7 @@ export function Members(props: MembersProps): ReactNode {
     const { memberships, nextPageToken } = await service.listMemberships(asked, { signal })
     return { items: memberships, nextPageToken }
   })
+  const placeName = usePlaceNames(appId, pages.items.map(placeId))
   const [asked, setAsked] = useState<Asked>()
   const [isInviting, setInviting] = useState(false)
   const act = useAction(
@@ -102,7 +109,10 @@ export function Members(props: MembersProps): ReactNode {
             cell: (one) => (
               <>
                 {linkTo?.(one) ?? (principalId === "" ? nameOf(one, members.unnamed) : levelOf(one, members))}
-                <span className="signet-id">{one.contextId || one.tenantId || one.principalId}</span>
+                {principalId === "" && placeId(one) !== "" && (
+                  <span className="signet-muted">{placeName(placeId(one))}</span>
+                )}
+                <span className="signet-id">{placeId(one) || one.principalId}</span>
               </>
             ),
           },

@@ -1,14 +1,20 @@
 import { type AuditEvent, AuditEvent_Outcome as Outcome } from "@signet/proto/auth/v1/audit_service"
 import { Reason } from "@signet/proto/authz/v1/reason"
 import { enumName, Status, Time } from "@signet/react/core"
+import { Named, type NameOf, useNames } from "../names.tsx"
 import type { Column } from "../page.tsx"
 import { Link } from "../router.tsx"
 import { t } from "../text/screens.ts"
 
 const isDenial = ({ outcome }: AuditEvent) => outcome === Outcome.DENIED
 
-/** The columns of a list of audit events. */
-export const eventColumns: readonly Column<AuditEvent>[] = [
+/** The columns of a list of audit events, with the names of the app's objects. */
+export function useEventColumns(events: readonly AuditEvent[], appId: string): readonly Column<AuditEvent>[] {
+  const ids = events.flatMap(({ actorPrincipalId, target }) => [actorPrincipalId, target?.id ?? ""])
+  return columnsOf(useNames(appId, ids))
+}
+
+const columnsOf = (nameOf: NameOf): readonly Column<AuditEvent>[] => [
   { head: t.audit.when, cell: ({ occurredAt }) => <Time at={occurredAt} /> },
   {
     head: t.audit.event,
@@ -34,18 +40,16 @@ export const eventColumns: readonly Column<AuditEvent>[] = [
       id === "" ? (
         <span className="signet-muted">{t.audit.noActor}</span>
       ) : (
-        <Link to={`/people/${id}`} className="short">
-          {short(id)}
-        </Link>
+        <Named {...{ id, nameOf }} to={`/people/${id}`} shown={short(id)} />
       ),
   },
   {
     head: t.audit.target,
     cell: ({ target }) =>
       target && (
-        <span title={target.id}>
-          {target.type} <span className="short">{short(target.id)}</span>
-        </span>
+        <>
+          {target.type} <Named {...{ id: target.id, nameOf }} shown={short(target.id)} />
+        </>
       ),
   },
   { head: "", cell: (event) => isDenial(event) && <Link to={`/why?event=${event.id}`}>{t.audit.why}</Link> },

@@ -6,7 +6,7 @@ import { useList } from "../ask.ts"
 import { Choice, Field, List, Page, words } from "../page.tsx"
 import { navigate, useRoute } from "../router.tsx"
 import { t } from "../text/screens.ts"
-import { eventColumns } from "./audit-columns.tsx"
+import { useEventColumns } from "./audit-columns.tsx"
 import { VerifyChain } from "./verify-chain.tsx"
 
 const names = ["outcome", "kinds", "principal", "target", "tenant", "app", "from", "until"] as const
@@ -18,11 +18,13 @@ export function Audit(): ReactNode {
   const filters = filtersOf(query)
   const request = { ...requestOf(filters), pageSize: 50 }
   const list = useList(AuditService.method.listAuditEvents, request, ({ auditEvents }) => auditEvents)
+  const { appId } = useAccess()
+  const columns = useEventColumns(list.items, filters.app || appId)
   return (
     <Page title={t.audit.title} about={t.audit.about}>
       <FilterForm key={JSON.stringify(filters)} filters={filters} />
       <VerifyChain appId={filters.app} tenantId={filters.tenant} />
-      <List list={list} columns={eventColumns} keyOf={({ id }) => id} none={t.audit.none} label={t.audit.title} />
+      <List list={list} columns={columns} keyOf={({ id }) => id} none={t.audit.none} label={t.audit.title} />
     </Page>
   )
 }

@@ -6,6 +6,7 @@ import { Confirm, Failed, Loading, Time, useAction, useService } from "@signet/r
 import { type ReactNode, useState } from "react"
 import { useAccess } from "../access.tsx"
 import { changed, useList, useMethod } from "../ask.ts"
+import { Named, useNames } from "../names.tsx"
 import { Card, Id, List, Page } from "../page.tsx"
 import { Link } from "../router.tsx"
 import { t } from "../text/limits.ts"
@@ -23,8 +24,12 @@ export function Limits(): ReactNode {
 
 function Lockouts(): ReactNode {
   const admin = useService(AppAuthService)
-  const { scopes } = useAccess()
+  const { scopes, appId } = useAccess()
   const list = useList(AppAuthService.method.listLockouts, {}, ({ lockouts }) => lockouts)
+  const nameOf = useNames(
+    appId,
+    list.items.map(({ principalId }) => principalId),
+  )
   const [lifting, setLifting] = useState<Lockout>()
   const lift = useAction(async ({ id: lockoutId }: Lockout) => {
     await admin.liftLockout({ lockoutId })
@@ -53,7 +58,7 @@ function Lockouts(): ReactNode {
           {
             head: t.principal,
             cell: ({ principalId }) =>
-              principalId === "" ? t.nobody : <Link to={`/people/${principalId}`}>{principalId}</Link>,
+              principalId === "" ? t.nobody : <Named {...{ id: principalId, nameOf }} to={`/people/${principalId}`} />,
           },
           { head: t.since, cell: ({ refusedAt }) => <Time at={refusedAt} /> },
           { head: t.until, cell: ({ expiresAt }) => <Time at={expiresAt} /> },

@@ -5,7 +5,7 @@ import { useList } from "../ask.ts"
 import { Card, Facts, Id, List, Page } from "../page.tsx"
 import { Link } from "../router.tsx"
 import { t } from "../text/screens.ts"
-import { eventColumns } from "./audit-columns.tsx"
+import { useEventColumns } from "./audit-columns.tsx"
 import { OtherPlaces } from "./other-places.tsx"
 
 /** The place that the person administers, and the newest denials. */
@@ -35,12 +35,14 @@ export function Overview(): ReactNode {
 function Denials(): ReactNode {
   const request = { outcome: Outcome.DENIED, pageSize: 6 }
   const list = useList(AuditService.method.listAuditEvents, request, ({ auditEvents }) => auditEvents)
+  const { appId } = useAccess()
+  const columns = useEventColumns(list.items, appId)
   return (
     <Card title={t.overview.denials} actions={<Link to="/audit?outcome=DENIED">{t.overview.allDenials}</Link>}>
       <List
         // The link above leads to more.
         list={{ ...list, hasMore: false }}
-        columns={eventColumns}
+        columns={columns}
         keyOf={({ id }) => id}
         none={t.overview.noDenials}
         label={t.overview.denials}

@@ -5,6 +5,7 @@ import { Members } from "@signet/react/members"
 import type { ReactNode } from "react"
 import { useAccess } from "../../access.tsx"
 import { skipToken, useMethod } from "../../ask.ts"
+import { useNames } from "../../names.tsx"
 import { appParts, isAppPart, refusalOf, usableParts } from "../../offer.ts"
 import { Id, Page } from "../../page.tsx"
 import { Refused } from "../../refused.tsx"
@@ -75,6 +76,7 @@ function Part({ appId, part, app, inner }: PartProps): ReactNode {
         <Members
           {...{ appId, tenantId }}
           {...(contextId !== undefined && { contextId })}
+          usePlaceNames={useNames}
           actions={(membership, reload) => <EditMember {...{ membership, reload }} />}
           linkTo={({ principalId, profile }) => (
             <Link to={`/people/${principalId}`}>{profile?.name || profile?.email || principalId}</Link>

@@ -6,6 +6,7 @@ import { Dialog, enumName, Failed, Status, Time, useAction, useService } from "@
 import { type ReactNode, useState } from "react"
 import { useAccess } from "../../access.tsx"
 import { changed, useList } from "../../ask.ts"
+import { Named, useNames } from "../../names.tsx"
 import { Field, Id, List } from "../../page.tsx"
 import { Link } from "../../router.tsx"
 import { t } from "../../text/screens.ts"
@@ -69,6 +70,10 @@ export function Contexts({ appId, tenantId }: { appId: string; tenantId: string 
   const [isCreating, setCreating] = useState(false)
   const request = { appId, tenantId, pageSize: 50 }
   const list = useList(AppAuthService.method.listContexts, request, ({ contexts }) => contexts)
+  const nameOf = useNames(
+    appId,
+    list.items.map((one) => one.tenantId),
+  )
   return (
     <>
       {canWrite && reaches("tenant") && (
@@ -94,7 +99,10 @@ export function Contexts({ appId, tenantId }: { appId: string; tenantId: string 
             ),
           },
           { head: t.context.type, cell: ({ type }) => type },
-          { head: t.context.tenant, cell: (one) => one.tenantId },
+          {
+            head: t.context.tenant,
+            cell: ({ tenantId: id }) => id && <Named {...{ id, nameOf }} to={`/tenants/${id}`} />,
+          },
           { head: t.app.status, cell: ({ status }) => <Status name={enumName(PlaceStatus, status)} /> },
           {
             head: "",

@@ -4,8 +4,9 @@ import { Confirm, enumName, Status, Time, useAction, useService } from "@signet/
 import { type ReactNode, useState } from "react"
 import { useAccess } from "../../access.tsx"
 import { changed, useList } from "../../ask.ts"
+import { Named, type NameOf, useNames } from "../../names.tsx"
 import { type Column, List } from "../../page.tsx"
-import { Link, navigate } from "../../router.tsx"
+import { navigate } from "../../router.tsx"
 import { t as counted } from "../../text/counted.ts"
 import { t } from "../../text/screens.ts"
 import { NewGrant } from "./new-grant.tsx"
@@ -26,6 +27,14 @@ export function Grants({ appId, principalId = "", roleId = "" }: GrantsProps): R
   const [revoking, setRevoking] = useState<Grant>()
   const request = { appId, principalId, roleId, pageSize: 50 }
   const list = useList(AppAuthService.method.listGrants, request, ({ grants }) => grants)
+  const nameOf = useNames(
+    appId,
+    list.items.flatMap((one) => [one.tenantId, one.contextId, ...(principalId === "" ? [one.principalId] : [])]),
+  )
+  const principalColumn: Column<Grant> = {
+    head: t.grant.principal,
+    cell: ({ principalId: id }) => <Named {...{ id, nameOf }} to={`/people/${id}`} />,
+  }
   const revoke = useAction(async ({ id }: Grant) => {
     await admin.revokeGrant({ appId, grantId: id })
     setRevoking(undefined)
@@ -55,7 +64,7 @@ export function Grants({ appId, principalId = "", roleId = "" }: GrantsProps): R
         label={t.grant.title}
         columns={[
           { head: t.grant.role, cell: ({ roleKey }) => <code>{roleKey}</code> },
-          { head: t.grant.where, cell: whereOf },
+          { head: t.grant.where, cell: (grant) => <Where {...{ grant, nameOf }} /> },
           // The page of one principal names it in its heading.
           ...(principalId === "" ? [principalColumn] : []),
           { head: t.grant.status, cell: (grant) => <Status name={enumName(Grant_Status, grant.status)} /> },
@@ -77,7 +86,7 @@ export function Grants({ appId, principalId = "", roleId = "" }: GrantsProps): R
       {revoking && (
         <Confirm
           title={t.grant.revokeTitle}
-          about={counted.grant(revoking.roleKey, whereOf(revoking))}
+          about={counted.grant(revoking.roleKey, whereOf(revoking, nameOf))}
           action={t.grant.revoke}
           error={revoke.error}
           isPending={revoke.isPending}
@@ -92,13 +101,24 @@ export function Grants({ appId, principalId = "", roleId = "" }: GrantsProps): R
   )
 }
 
-const principalColumn: Column<Grant> = {
-  head: t.grant.principal,
-  cell: (grant) => <Link to={`/people/${grant.principalId}`}>{grant.principalId}</Link>,
+/** The place of a grant: its resource, context and tenant. */
+function Where({ grant, nameOf }: { grant: Grant; nameOf: NameOf }): ReactNode {
+  const { tenantId, contextId, resource } = grant
+  const places = [contextId, tenantId].filter(Boolean)
+  return (
+    <>
+      {resource && <span className="line">{`${resource.type} ${resource.id}`}</span>}
+      {places.map((id) => (
+        <span key={id} className="line">
+          <Named {...{ id, nameOf }} />
+        </span>
+      ))}
+      {resource === undefined && places.length === 0 && t.grant.wholeApp}
+    </>
+  )
 }
 
-function whereOf({ tenantId, contextId, resource }: Grant): string {
-  const place = [tenantId, contextId].filter(Boolean).join(" · ")
-  if (resource) return [`${resource.type} ${resource.id}`, place].filter(Boolean).join(" · ")
-  return place || t.grant.wholeApp
+function whereOf({ tenantId, contextId, resource }: Grant, nameOf: NameOf): string {
+  const place = [tenantId, contextId].filter(Boolean).map((id) => nameOf(id) ?? id)
+  return [...(resource ? [`${resource.type} ${resource.id}`] : []), ...place].join(" · ") || t.grant.wholeApp
 }

@@ -12,10 +12,11 @@ import { Members } from "@signet/react/members"
 import type { ReactNode } from "react"
 import { useAccess } from "../../access.tsx"
 import { skipToken, useList, useMethod } from "../../ask.ts"
+import { useNames } from "../../names.tsx"
 import { Card, Facts, Id, List, Page } from "../../page.tsx"
 import { Link, useRoute } from "../../router.tsx"
 import { t } from "../../text/screens.ts"
-import { eventColumns } from "../audit-columns.tsx"
+import { useEventColumns } from "../audit-columns.tsx"
 import { Grants } from "../grants/grants.tsx"
 import { DevicesOf } from "./devices-of.tsx"
 import { PrincipalActions, ProviderAccountAction } from "./principal-actions.tsx"
@@ -26,13 +27,14 @@ export function Person(): ReactNode {
   const { parts } = useRoute()
   const principalId = parts[1] ?? ""
   const { appId, isInstallation, scopes, reaches } = useAccess()
-  const title = usePersonName(appId, principalId)
+  const { name: title, places } = useMemberships(appId, principalId)
+  const nameOf = useNames(appId, places)
   return (
     <Page title={title} about={<Id of={principalId} />} under={{ to: "/people", name: t.people.title }}>
       {isInstallation ? <Identity principalId={principalId} /> : <p className="notice">{t.person.installationOnly}</p>}
       {scopes.has("auth.members.read") && (
         <Card title={t.person.memberships}>
-          <Members appId={appId} principalId={principalId} />
+          <Members {...{ appId, principalId }} linkTo={({ tenantId, contextId }) => nameOf(contextId || tenantId)} />
         </Card>
       )}
       {scopes.has("auth.grants.read") && (
@@ -47,15 +49,16 @@ export function Person(): ReactNode {
   )
 }
 
-/** The name of a person in the app; of a person without one, a general title. */
-function usePersonName(appId: string, principalId: string): string {
+/** The name of a person in the app, or a general title for a person without one; and the person's places. */
+function useMemberships(appId: string, principalId: string): { name: string; places: readonly string[] } {
   const { scopes } = useAccess()
   // The list of devices asks the same, and shares the answer.
   const request = { appId, principalId, pageSize: 200 }
   const { listMemberships } = AppAuthService.method
   const { data } = useMethod(listMemberships, scopes.has("auth.members.read") ? request : skipToken)
   const profile = data?.memberships.find((one) => one.profile?.name)?.profile ?? data?.memberships[0]?.profile
-  return profile?.name || profile?.email || t.person.title
+  const places = data?.memberships.map(({ tenantId, contextId }) => contextId || tenantId) ?? []
+  return { name: profile?.name || profile?.email || t.person.title, places }
 }
 
 function Identity({ principalId }: { principalId: string }): ReactNode {
@@ -108,9 +111,11 @@ function Account({ account, principalId }: { account: ProviderAccount; principal
 function Events({ principalId }: { principalId: string }): ReactNode {
   const { listAuditEvents } = AuditService.method
   const list = useList(listAuditEvents, { principalId, pageSize: 10 }, ({ auditEvents }) => auditEvents)
+  const { appId } = useAccess()
+  const columns = useEventColumns(list.items, appId)
   return (
     <Card title={t.person.events} actions={<Link to={`/audit?principal=${principalId}`}>{t.person.allEvents}</Link>}>
-      <List list={list} columns={eventColumns} keyOf={({ id }) => id} none={t.audit.none} label={t.person.events} />
+      <List list={list} columns={columns} keyOf={({ id }) => id} none={t.audit.none} label={t.person.events} />
     </Card>
   )
 }

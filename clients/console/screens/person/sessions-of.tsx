@@ -4,6 +4,7 @@ import { Time, useService } from "@signet/react/core"
 import type { ReactNode } from "react"
 import { useAccess } from "../../access.tsx"
 import { changed, useList } from "../../ask.ts"
+import { Named, useNames } from "../../names.tsx"
 import { Id } from "../../page.tsx"
 import { t } from "../../text/screens.ts"
 import { t as text } from "../../text/sessions.ts"
@@ -15,6 +16,11 @@ export function SessionsOf({ principalId }: { principalId: string }): ReactNode 
   const admin = useService(AppAuthService)
   const { listPrincipalSessions } = AppAuthService.method
   const list = useList(listPrincipalSessions, { appId, principalId }, ({ sessions }) => sessions)
+  const placeName = useNames(
+    appId,
+    list.items.map(({ tenantId, contextId }) => contextId || tenantId),
+  )
+  const placeOf = (id: string) => (id === "" ? text.wholeApp : <Named id={id} nameOf={placeName} />)
   const revoke = async (what: Session | "all") => {
     if (what === "all") await admin.revokePrincipalSessions({ appId, principalId })
     else await admin.revokePrincipalSession({ appId, sessionId: what.id })
@@ -37,7 +43,7 @@ export function SessionsOf({ principalId }: { principalId: string }): ReactNode 
             </>
           ),
         },
-        { head: text.place, cell: ({ tenantId, contextId }) => contextId || tenantId || text.wholeApp },
+        { head: text.place, cell: ({ tenantId, contextId }) => placeOf(contextId || tenantId) },
         { head: text.method, cell: ({ amr }) => amr.join(", ") },
         { head: text.started, cell: ({ createdAt }) => <Time at={createdAt} /> },
         { head: text.lastUsed, cell: (session) => <Time at={session.lastRefreshedAt ?? session.createdAt} /> },
