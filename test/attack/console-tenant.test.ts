@@ -26,7 +26,7 @@ describePlace(
       ["/people?find=bob@example.com", ids.principal_id],
       [`/people/${ids.principal_id}`, ids.tenant_id],
       ["/services", "No service account yet."],
-      ["/delegations", "Policies of the app"],
+      ["/delegations", "No service may act for the people of this app."],
     ],
     others: {
       "a whole app": ["/apps", `${app}/settings`, `${app}/connections`],

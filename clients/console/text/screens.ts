@@ -1,5 +1,5 @@
 import { edit } from "./edit.ts"
-import { duration, t as frame, plural } from "./frame.ts"
+import { t as frame, plural } from "./frame.ts"
 import { overview } from "./overview.ts"
 
 export const t = {
@@ -239,25 +239,6 @@ export const t = {
     disableTitle: (name: string) => `Disable “${name}”?`,
     disableAbout: (count: number) =>
       `The service is refused everywhere. ${plural(count, "active secret stops", "active secrets stop")} working until you enable it again.`,
-  },
-  delegation: {
-    title: "Delegation",
-    about: "Which service acts for whom, at which services, until when.",
-    policies: "Policies of the app",
-    own: "What you have allowed",
-    noPolicies: "No service may act for the people of this app.",
-    standing: "People who have allowed it while they are offline",
-    noStanding: "Nobody has allowed it while offline.",
-    noOwn: "No service acts for you while you are offline.",
-    everyone: (app: string) => `Everyone in ${app}`,
-    you: "You",
-    letsAct: "let act",
-    at: "at",
-    perToken: (seconds: number) => `each token for at most ${duration(seconds)}`,
-    until: (date: string) => `until ${date}`,
-    stopped: (date: string) => `stopped ${date}`,
-    stop: "Stop",
-    stopTitle: "Stop this delegation?",
   },
   audit: {
     title: "Audit",
