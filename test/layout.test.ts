@@ -151,7 +151,10 @@ const layout: Record<string, Row> = {
   "clients/react": { ours: ["gen/es", "clients/web"], npm: [...protobuf, ...connect, "react"] },
   "clients/console": {
     ours: ["gen/es", "clients/web", "clients/react"],
-    npm: [...protobuf, ...connect, "@connectrpc/connect-query", "@tanstack/react-query", "qr", "react", "react-dom"],
+    npm: [
+      ...[...protobuf, ...connect, "@connectrpc/connect-query", "@tanstack/react-query"],
+      ...["@base-ui/react", "qr", "react", "react-dom"],
+    ],
   },
   // The command verifies tokens, and is guarded, with what every service uses. The server's own programs it starts.
   "clients/cli": {

@@ -17,6 +17,7 @@ import {
   useQueries,
   useQuery,
 } from "@tanstack/react-query"
+import { useMemo } from "react"
 import { queries } from "./queries.ts"
 
 export { skipToken, useQuery as useMethod } from "@connectrpc/connect-query"
@@ -57,7 +58,7 @@ const usePagesByToken = useInfiniteQuery as unknown as PagesByToken
 /** Pages of a list in the browser: with more, every change draws all of their rows, and reads all of these pages again. */
 const mostPages = 10
 
-/** A list that the service pages. @param transport Of another audience than the auth service's. */
+/** A list that the service pages. Its items are one array until they change. @param transport Of another audience than the auth service's. */
 export function useList<I extends DescMessage, O extends Page, Item>(
   method: DescMethodUnary<I, O>,
   request: SkipToken | MessageInitShape<I>,
@@ -70,8 +71,10 @@ export function useList<I extends DescMessage, O extends Page, Item>(
     maxPages: mostPages,
     transport,
   })
+  // biome-ignore lint/correctness/useExhaustiveDependencies: every caller's function of a page is always the same one.
+  const items = useMemo(() => list.data?.pages.flatMap(itemsOf) ?? [], [list.data])
   return {
-    items: list.data?.pages.flatMap(itemsOf) ?? [],
+    items,
     error: list.error ?? undefined,
     isPending: list.isFetching,
     hasMore: list.hasNextPage,

@@ -6,6 +6,7 @@ import { bearer } from "../support/clients.ts"
 import {
   type Administrator,
   administratorOf,
+  axeFindings,
   type ConsoleStory,
   openConsole,
   secretPattern,
@@ -133,15 +134,28 @@ describe.skipIf(chromiumMissing !== undefined || !isLong)(title, () => {
     await story.press("Grant a role")
     const dialog = tab.getByRole("dialog")
     const choice = dialog.getByRole("combobox", { name: "Role" })
-    const offered = choice.locator("option")
-    await expect.poll(() => offered.count()).toBe(42)
-    await dialog.getByLabel("Find a role").fill("gardener.s")
-    await expect.poll(() => offered.allTextContents()).toEqual(["Choose…", "gardener.senior"])
-    // The field does not send the form.
-    await dialog.getByLabel("Find a role").press("Enter")
-    await choice.selectOption("gardener.senior")
-    await dialog.getByLabel("Find a role").fill("porter_7")
-    await expect.poll(() => offered.allTextContents()).toEqual(["Choose…", "gardener.senior", "porter_7"])
+    const offered = dialog.getByRole("option")
+    await choice.press("ArrowDown")
+    await expect.poll(() => offered.count()).toBe(40)
+    // From the first option over the field to the last one, which reads the next page.
+    for (const key of ["ArrowUp", "ArrowUp"]) await choice.press(key)
+    await expect.poll(() => offered.count()).toBeGreaterThan(40)
+    await choice.fill("porter_7")
+    await expect.poll(() => offered.allTextContents()).toEqual(["porter_7"])
+    for (const key of ["ArrowDown", "Enter", "ControlOrMeta+a"]) await choice.press(key)
+    // Over the key of the chosen role, which the search does not find.
+    await choice.pressSequentially("gardener.s", { delay: 50 })
+    await expect.poll(() => offered.allTextContents()).toEqual(["gardener.senior"])
+    expect(await choice.inputValue()).toBe("gardener.s")
+    expect(await axeFindings(tab)).toEqual([])
+    await choice.press("ArrowDown")
+    await choice.press("Enter")
+    expect(await choice.inputValue()).toBe("gardener.senior")
+    // Escape closes the list, and not the dialog.
+    await choice.press("ArrowDown")
+    await expect.poll(() => offered.count()).toBeGreaterThan(0)
+    await choice.press("Escape")
+    await expect.poll(() => offered.count()).toBe(0)
     await dialog.getByRole("button", { name: "Grant a role" }).click()
     await tab.locator('section[aria-label="Grants"] tbody tr').getByText("gardener.senior").waitFor()
     const { grants } = await clients.admin.listGrants({ appId, principalId: bob.principalId }, await root())

@@ -1,4 +1,5 @@
 import { type ReactNode, useEffect, useState } from "react"
+import { Field } from "../page.tsx"
 import { t } from "../text/screens.ts"
 
 /** Time without a keystroke after which the list is read again, in milliseconds. */
@@ -10,26 +11,22 @@ export function keyPrefixOf(typed: string): string | undefined {
   return /^([a-z][a-z0-9_.-]{0,63})?$/.test(text) ? text : undefined
 }
 
-/** A field that finds roles by the beginning of their key. */
-export function RoleSearch({ onSearch }: { onSearch: (typed: string) => void }): ReactNode {
-  const [typed, setTyped] = useState("")
-  // biome-ignore lint/correctness/useExhaustiveDependencies: only another text begins the wait again.
+/** Returns the text after a pause in typing; an empty text at once. */
+export function useSettled(typed: string): string {
+  const [settled, setSettled] = useState(typed)
   useEffect(() => {
-    const waiting = setTimeout(() => onSearch(typed), settleMs)
+    const waiting = setTimeout(() => setSettled(typed), settleMs)
     return () => clearTimeout(waiting)
   }, [typed])
-  return (
-    <label className="signet-field">
-      {t.role.find}
-      <input
-        value={typed}
-        placeholder={t.role.findHint}
-        onChange={(event) => setTyped(event.target.value)}
-        // The field can be part of a form, which it does not send.
-        onKeyDown={(event) => event.key === "Enter" && event.preventDefault()}
-        autoComplete="off"
-        spellCheck={false}
-      />
-    </label>
-  )
+  return typed === "" ? "" : settled
 }
+
+interface RoleSearchProps {
+  readonly typed: string
+  readonly onType: (typed: string) => void
+}
+
+/** A field that narrows a list to the roles whose key begins with a text. */
+export const RoleSearch = ({ typed, onType }: RoleSearchProps): ReactNode => (
+  <Field label={t.role.find} value={typed} onChange={onType} placeholder={t.role.findHint} />
+)

@@ -180,6 +180,10 @@ export const t = {
     find: "Find a role",
     findHint: "Beginning of its key",
     noneFound: "No role has a key that begins so.",
+    searching: "Searching…",
+    clear: "Choose no role",
+    firstOfMore: (count: number) =>
+      `The newest ${count}. Go on to the end of the list, or type the beginning of a key.`,
   },
   permission: { key: "Permission", create: "Add permission", none: "No permission yet." },
   grant: {

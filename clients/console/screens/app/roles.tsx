@@ -11,7 +11,7 @@ import { Link } from "../../router.tsx"
 import { t as counted } from "../../text/counted.ts"
 import { t } from "../../text/screens.ts"
 import { useEdit } from "../../use-edit.ts"
-import { keyPrefixOf, RoleSearch } from "../role-search.tsx"
+import { keyPrefixOf, RoleSearch, useSettled } from "../role-search.tsx"
 
 export function Roles({ appId }: { appId: string }): ReactNode {
   const { scopes, tenantId: own, reaches } = useAccess()
@@ -21,13 +21,13 @@ export function Roles({ appId }: { appId: string }): ReactNode {
   const [editing, setEditing] = useState<Role | "new">()
   const [archiving, setArchiving] = useState<Role>()
   const [typed, setTyped] = useState("")
-  const keyPrefix = keyPrefixOf(typed)
+  const keyPrefix = keyPrefixOf(useSettled(typed))
   const request = keyPrefix === undefined ? skipToken : { appId, keyPrefix, pageSize: 50 }
   const list = useList(AppAuthService.method.listRoles, request, ({ roles }) => roles)
   return (
     <>
       <div className="bar">
-        <RoleSearch onSearch={setTyped} />
+        <RoleSearch typed={typed} onType={setTyped} />
       </div>
       {canWrite && (
         <div className="buttons">
