@@ -30,7 +30,7 @@ const few = 100
 const settings = { fsync: "off", shared_buffers: "256MB", max_wal_size: "2GB" }
 
 export const sizes = {
-  usual: { members: 1_000_000, rounds: 20 },
+  usual: { members: 1_000_000, rounds: 8 },
   smallest: { members: 1_000, rounds: 1 },
 }
 

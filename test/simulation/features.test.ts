@@ -90,6 +90,10 @@ test.runIf(isLong)("a restored device does not send again what it has encrypted 
   expectSound(714507352, { features }),
 )
 
+test.runIf(isLong)("a reset that is staged again before its commit is no second state of an epoch", () =>
+  expectSound(243199601, { features }),
+)
+
 test.runIf(isLong)("a device that registers before it has key packages is soon added by the user's other device", () =>
   expectSound(42, { features: ["hints", "tabs", "renewal"] }),
 )

@@ -7,6 +7,7 @@ import {
   type Engine,
   type EngineOptions,
   type GroupState,
+  membersOf,
   stateTag,
   uncheckedEngine,
 } from "../../clients/core/messaging/mls.ts"
@@ -83,8 +84,8 @@ export function createWitness(known?: ReadonlyMap<string, Uint8Array>): Watching
       keyOfTag.set(hexOf(ciphertext.subarray(-16)), names)
     },
     acted(device, state) {
-      // Before the first commit everybody who creates has a group of their own.
-      if (state.epoch === 0n) return
+      // Until its first commit a group is of one device, which begins it anew if its creation or its reset is tried again.
+      if (membersOf(state).length === 1) return
       const place = `${hexOf(state.groupId)} ${state.epoch}`
       const byTag = tags.get(place) ?? new Map<string, Set<string>>()
       const tag = hexOf(stateTag(state))

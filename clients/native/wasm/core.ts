@@ -41,7 +41,7 @@ export interface Core {
 
 const defaultMemoryLimit = 128 * 1024 * 1024
 
-/** What a core needs of its engine. */
+/** An engine that has evaluated the core. */
 export type EnteredEngine = Omit<Engine, "evaluate" | "compile">
 
 interface Output {
