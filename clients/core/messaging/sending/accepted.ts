@@ -20,8 +20,8 @@ interface AcceptedBytes extends Accepted {
 }
 
 /**
- * Looks for stored messages that the service has accepted. The stored bytes are sent again: this device has no leaf in
- * their epoch any more, so the service answers with the position of an accepted message, and refuses every other one.
+ * Looks for stored messages that the service has accepted. The stored bytes are sent again. The service answers with the
+ * position of an accepted message. It refuses every other one of an ended epoch, and accepts it if the epoch continues.
  *
  * @throws if the service cannot be reached: nothing may be encrypted again before the outcome is known.
  */
