@@ -3,9 +3,15 @@ import { once } from "node:events"
 import { type IncomingMessage, request } from "node:http"
 import { type ClientHttp2Stream, connect } from "node:http2"
 import type { AddressInfo } from "node:net"
-import { create, toBinary } from "@bufbuild/protobuf"
-import { ConversationService, SubscribeRequestSchema } from "@signet/proto/messaging/v1/conversation_service"
+import { create, fromBinary, toBinary } from "@bufbuild/protobuf"
+import type { ServiceImpl } from "@connectrpc/connect"
+import {
+  ConversationService,
+  SubscribeRequestSchema,
+  SubscribeResponseSchema,
+} from "@signet/proto/messaging/v1/conversation_service"
 import { afterEach, describe, expect, test, vi } from "vitest"
+import { type DirectWrite, kDirectWrite } from "../serving/direct-write.ts"
 import { enveloped } from "../serving/unary-call.ts"
 import { createHttp } from "./http.ts"
 import { rpcPlugin } from "./rpc-plugin.ts"
@@ -16,6 +22,8 @@ const event = { case: "welcomeAvailable", value: { welcomeId: "w".repeat(60_000)
 /** 12 MB, more than sockets and flow control hold. */
 const all = 200
 
+type Subscribe = NonNullable<Partial<ServiceImpl<typeof ConversationService>>["subscribe"]>
+
 const closing: (() => unknown)[] = []
 afterEach(async () => {
   for (const close of closing.splice(0).toReversed()) await close()
@@ -23,26 +31,29 @@ afterEach(async () => {
 
 async function served(calls: "ours" | "connect") {
   const stream = { produced: 0, hasEnded: false }
+  const port = await serving(calls, async function* () {
+    try {
+      for (; stream.produced < all; stream.produced++) yield { event }
+    } finally {
+      stream.hasEnded = true
+    }
+  })
+  return { stream, port }
+}
+
+async function serving(calls: "ours" | "connect", subscribe: Subscribe): Promise<number> {
   const app = createHttp({ onFault: (fault) => expect.fail(String(fault)) })
   await app.register(rpcPlugin, {
     interceptors: [],
     onFault: (fault: unknown) => expect.fail(String(fault)),
     calls,
     routes: (router) => {
-      router.service(ConversationService, {
-        async *subscribe() {
-          try {
-            for (; stream.produced < all; stream.produced++) yield { event }
-          } finally {
-            stream.hasEnded = true
-          }
-        },
-      })
+      router.service(ConversationService, { subscribe })
     },
   })
   await app.listen({ port: 0, host: "127.0.0.1" })
   closing.push(() => app.close())
-  return { stream, port: (app.server.address() as AddressInfo).port }
+  return (app.server.address() as AddressInfo).port
 }
 
 type Reader = IncomingMessage | ClientHttp2Stream
@@ -103,5 +114,84 @@ describe.each(["ours", "connect"] as const)("a stream that %s answers", (calls) 
     reader.destroy()
     await vi.waitFor(() => expect(stream.hasEnded).toBe(true), { timeout: 10_000 })
     expect(stream.produced).toBeLessThan(all)
+  })
+})
+
+describe("a message that is written directly", () => {
+  const beat = create(SubscribeResponseSchema, { event: { case: "heartbeat", value: {} } })
+  const large = create(SubscribeResponseSchema, { event })
+  const unwritable: DirectWrite = () => expect.fail("there is no call")
+
+  /** The kinds of a stream's events; "end" for the frame that ends Connect and gRPC-Web. */
+  async function kindsOf(reader: Reader): Promise<unknown[]> {
+    const chunks: Buffer[] = []
+    for await (const chunk of reader) chunks.push(chunk)
+    const bytes = Buffer.concat(chunks)
+    const kinds: unknown[] = []
+    for (let at = 0; at < bytes.length; ) {
+      const end = at + 5 + bytes.readUInt32BE(at + 1)
+      const content = bytes.subarray(at + 5, end)
+      kinds.push(bytes[at] === 0 ? fromBinary(SubscribeResponseSchema, content).event.case : "end")
+      at = end
+    }
+    return kinds
+  }
+
+  test.each(readers)("stands between the first message and the end, and nowhere else (%s)", async (_, type, open) => {
+    let write = unwritable
+    const before: boolean[] = []
+    const port = await serving("ours", async function* (_request, context) {
+      write = context.values.get(kDirectWrite)
+      before.push(write(beat))
+      yield { event }
+      await vi.waitFor(() => expect(write(beat)).toBe(true))
+      expect(write(beat)).toBe(true)
+      yield { event }
+    })
+    const kinds = await kindsOf(await open(port, type))
+    expect(before).toEqual([false])
+    const end = type === "application/grpc" ? [] : ["end"]
+    expect(kinds).toEqual(["welcomeAvailable", "heartbeat", "heartbeat", "welcomeAvailable", ...end])
+    expect(write(beat)).toBe(false)
+  })
+
+  test.each(readers)("is refused while its reader is slow, and loses nothing (%s)", async (_, type, open) => {
+    let written = 0
+    const { promise: isFull, resolve: full } = Promise.withResolvers<void>()
+    const port = await serving("ours", async function* (_request, context) {
+      yield { event }
+      const write = context.values.get(kDirectWrite)
+      await vi.waitFor(() => expect(write(large)).toBe(true))
+      for (written = 1; write(large); written++) expect(written).toBeLessThan(all)
+      full()
+      yield { event }
+    })
+    const reader = await open(port, type)
+    await isFull
+    const kinds = await kindsOf(reader)
+    expect(kinds.filter((kind) => kind === "welcomeAvailable")).toHaveLength(written + 2)
+  })
+
+  test.each(readers)("is refused once its reader has left (%s)", async (_, type, open) => {
+    let write = unwritable
+    const port = await serving("ours", async function* (_request, context) {
+      write = context.values.get(kDirectWrite)
+      yield { event }
+      await new Promise((resolve) => context.signal.addEventListener("abort", resolve))
+    })
+    const reader = await open(port, type)
+    await vi.waitFor(() => expect(write(beat)).toBe(true))
+    reader.destroy()
+    await vi.waitFor(() => expect(write(beat)).toBe(false), { timeout: 10_000 })
+  })
+
+  test("has no path through Connect's handlers", async () => {
+    const answers: boolean[] = []
+    const port = await serving("connect", async function* (_request, context) {
+      yield { event }
+      answers.push(context.values.get(kDirectWrite)(beat))
+    })
+    expect(await kindsOf(await overHttp1(port, "application/connect+proto"))).toEqual(["welcomeAvailable", "end"])
+    expect(answers).toEqual([false])
   })
 })

@@ -15,12 +15,17 @@ export function fastStream(spec: MethodImplSpec, options: FastOptions): Fast {
   }
 }
 
-async function send(response: ServerResponse, reader: Reader, { headers, body, trailer }: StreamAnswer): Promise<void> {
+async function send(response: ServerResponse, reader: Reader, answer: StreamAnswer): Promise<void> {
+  const { headers, body, trailer, attach } = answer
   if (!reader.isGone()) response.writeHead(200, headers)
+  let isFirst = true
   for await (const bytes of body) {
     // Leaving the loop ends the call.
     if (reader.isGone()) return
-    if (!response.write(bytes)) await reader.ready()
+    const isFull = !response.write(bytes)
+    if (isFirst) attach(reader.offer)
+    isFirst = false
+    if (isFull) await reader.ready()
   }
   if (reader.isGone()) return
   response.addTrailers(trailer())
@@ -29,6 +34,8 @@ async function send(response: ServerResponse, reader: Reader, { headers, body, t
 
 interface Reader {
   readonly isGone: () => boolean
+  /** Writes the bytes if the reader has taken all earlier ones. @returns False if not. */
+  readonly offer: (bytes: Uint8Array) => boolean
   /** Waits until the reader has taken what was written, or has left. */
   readonly ready: () => Promise<void>
 }
@@ -47,5 +54,10 @@ function readerOf(response: ServerResponse): Reader {
       wake = resolve
       if (isGone || !response.writableNeedDrain) resolve()
     })
-  return { isGone: () => isGone, ready }
+  const offer = (bytes: Uint8Array) => {
+    if (isGone || response.writableNeedDrain) return false
+    response.write(bytes)
+    return true
+  }
+  return { isGone: () => isGone, offer, ready }
 }

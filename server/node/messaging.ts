@@ -14,6 +14,7 @@ import { accountsOfStore } from "../rpc/messaging/accounts-of-store.ts"
 import { sweepArchives } from "../rpc/messaging/archive/archive-service.ts"
 import { sweepAttachments } from "../rpc/messaging/attachment/attachment-sweep.ts"
 import { createEndings } from "../rpc/messaging/conversation/subscribe/alive.ts"
+import { createRosters } from "../rpc/messaging/conversation/subscribe/rosters.ts"
 import type { MessagingDeps } from "../rpc/messaging/deps.ts"
 import { endDevicesOf } from "../rpc/messaging/device/end-user.ts"
 import { carryOutRevocations } from "../rpc/messaging/device/revocation-effects.ts"
@@ -92,7 +93,11 @@ export async function startMessaging(options: MessagingOptions): Promise<Messagi
     limits: accounts.store.limits,
     pushes: options.pushes?.pushes ?? null,
     leavesPerConversation: options.leavesPerConversation,
-    sharedBeats: { beats: createBeatWheel(), endingOf: createEndings(options.findStreamOwners, clock) },
+    shared: {
+      beats: createBeatWheel(),
+      endingOf: createEndings(options.findStreamOwners, clock),
+      rosters: createRosters(),
+    },
     issuer,
   }
   const stops = [

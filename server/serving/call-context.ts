@@ -27,55 +27,78 @@ export interface CallContext extends HandlerContext {
 /** 24 days: longer timers fire at once. */
 export const longestTimerMs = 2 ** 31 - 1
 
-export function callContext(arrival: Arrival): CallContext {
-  const { method, timeoutMs } = arrival
-  const startedMs = performance.now()
-  const leftMs = () => (timeoutMs === undefined ? undefined : timeoutMs - (performance.now() - startedMs))
-  let signal: AbortSignal | undefined
-  let timer: ReturnType<typeof setTimeout> | undefined
-  let requestHeader: Headers | undefined
-  let responseHeader: Headers | undefined
-  let responseTrailer: Headers | undefined
+export const callContext = (arrival: Arrival): CallContext => new ArrivedCall(arrival)
 
-  const openSignal = (): AbortSignal => {
-    const left = leftMs()
-    if (left === undefined) return arrival.gone()
+/** A class, because an open stream keeps its context: methods on a prototype need no memory for each call. */
+class ArrivedCall implements CallContext {
+  readonly values: ContextValues
+  readonly #arrival: Arrival
+  readonly #startedMs = performance.now()
+  #signal: AbortSignal | undefined
+  #timer: ReturnType<typeof setTimeout> | undefined
+  #requestHeader: Headers | undefined
+  #responseHeader: Headers | undefined
+  #responseTrailer: Headers | undefined
+
+  constructor(arrival: Arrival) {
+    this.#arrival = arrival
+    this.values = arrival.values ?? createContextValues()
+  }
+
+  get method() {
+    return this.#arrival.method
+  }
+  get service() {
+    return this.#arrival.method.parent
+  }
+  get protocolName() {
+    return this.#arrival.protocolName
+  }
+  get requestMethod() {
+    return this.#arrival.requestMethod
+  }
+  get url() {
+    return this.#arrival.url
+  }
+  get signal() {
+    this.#signal ??= this.#openSignal()
+    return this.#signal
+  }
+  get requestHeader() {
+    this.#requestHeader ??= this.#arrival.requestHeader()
+    return this.#requestHeader
+  }
+  get responseHeader() {
+    this.#responseHeader ??= new Headers()
+    return this.#responseHeader
+  }
+  get responseTrailer() {
+    this.#responseTrailer ??= new Headers()
+    return this.#responseTrailer
+  }
+  get writtenHeader() {
+    return this.#responseHeader
+  }
+  get writtenTrailer() {
+    return this.#responseTrailer
+  }
+
+  timeoutMs() {
+    const { timeoutMs } = this.#arrival
+    return timeoutMs === undefined ? undefined : timeoutMs - (performance.now() - this.#startedMs)
+  }
+
+  close() {
+    clearTimeout(this.#timer)
+  }
+
+  #openSignal(): AbortSignal {
+    const left = this.timeoutMs()
+    if (left === undefined) return this.#arrival.gone()
     const late = new AbortController()
     const expire = () => late.abort(new ConnectError("the deadline has passed", Code.DeadlineExceeded))
     if (left <= 0) expire()
-    else timer = setTimeout(expire, Math.min(left, longestTimerMs))
-    return AbortSignal.any([late.signal, arrival.gone()])
-  }
-  return {
-    method,
-    service: method.parent,
-    protocolName: arrival.protocolName,
-    requestMethod: arrival.requestMethod,
-    url: arrival.url,
-    values: arrival.values ?? createContextValues(),
-    timeoutMs: leftMs,
-    get signal() {
-      signal ??= openSignal()
-      return signal
-    },
-    get requestHeader() {
-      requestHeader ??= arrival.requestHeader()
-      return requestHeader
-    },
-    get responseHeader() {
-      responseHeader ??= new Headers()
-      return responseHeader
-    },
-    get responseTrailer() {
-      responseTrailer ??= new Headers()
-      return responseTrailer
-    },
-    get writtenHeader() {
-      return responseHeader
-    },
-    get writtenTrailer() {
-      return responseTrailer
-    },
-    close: () => clearTimeout(timer),
+    else this.#timer = setTimeout(expire, Math.min(left, longestTimerMs))
+    return AbortSignal.any([late.signal, this.#arrival.gone()])
   }
 }

@@ -5,6 +5,7 @@ import type { ConnectError, Interceptor, MethodImplSpec } from "@connectrpc/conn
 import { endStreamToJson } from "@connectrpc/connect/protocol-connect"
 import { setTrailerStatus } from "@connectrpc/connect/protocol-grpc"
 import { type CallContext, callContext } from "./call-context.ts"
+import { kDirectWrite } from "./direct-write.ts"
 import { toConnectError } from "./errors.ts"
 import {
   enveloped,
@@ -26,18 +27,31 @@ export interface StreamAnswer {
   readonly body: AsyncIterable<Uint8Array>
   /** The trailers of gRPC, once the body has ended. */
   readonly trailer: () => HeaderFields
+  /**
+   * Gives the stream a function that writes a frame at once. It is called after the first frame of the body and before the
+   * last one.
+   *
+   * @param write Returns false if it did not write the frame, because the reader is slow or has left.
+   */
+  readonly attach: (write: FrameWrite) => void
 }
+
+type FrameWrite = (frame: Uint8Array) => boolean
 
 /** Answers calls of one method, starting with the first frame. An error becomes the outcome. */
 export function streamCall(spec: StreamSpec, options: UnaryOptions): (request: UnaryRequest) => Promise<StreamAnswer> {
   const open = opener(spec, options.interceptors)
+  const frameOf = framesOfShared(spec)
   return async (request) => {
-    const call: OpenCall = { aborting: new AbortController(), context: undefined, trailer: {} }
-    const frames = framesOf(spec, options, open, request, call)
+    const call: OpenCall = { aborting: new AbortController(), context: undefined, trailer: {}, write: undefined }
+    const frames = framesOf(spec, options, open, frameOf, request, call)
     // The handler may set headers until the first frame.
     const first = await frames.next()
     const headers = { ...fieldsOf(call.context?.writtenHeader), "content-type": typeOf(request.framing) }
-    return { headers, body: bytesOf(first, frames), trailer: () => call.trailer }
+    const attach = (write: FrameWrite) => {
+      if (first.done !== true) call.write = write
+    }
+    return { headers, body: bytesOf(first, frames), trailer: () => call.trailer, attach }
   }
 }
 
@@ -54,25 +68,29 @@ interface OpenCall {
   readonly aborting: AbortController
   context: CallContext | undefined
   trailer: HeaderFields
+  /** Set while the stream is between its first and its last frame. */
+  write: FrameWrite | undefined
 }
 
 type Frames = AsyncGenerator<Uint8Array, undefined>
 
-async function* bytesOf(first: IteratorResult<Uint8Array>, frames: Frames): Frames {
-  try {
-    if (first.done !== true) yield first.value
-    yield* frames
-  } finally {
-    // A caller that leaves ends the call, also before its second message.
-    await frames.return(undefined)
+/** The first frame, which was taken already, and the others. */
+function bytesOf(first: IteratorResult<Uint8Array>, frames: Frames): AsyncIterable<Uint8Array> {
+  let isFirst = true
+  const next = async () => {
+    if (!isFirst) return frames.next()
+    isFirst = false
+    return first
   }
-  return undefined
+  // A caller that leaves ends the call, also before its second message.
+  return { [Symbol.asyncIterator]: () => ({ next, return: () => frames.return(undefined) }) }
 }
 
 async function* framesOf(
   { method }: StreamSpec,
   options: UnaryOptions,
   open: Open,
+  frameOf: FrameOf,
   request: UnaryRequest,
   call: OpenCall,
 ): Frames {
@@ -89,18 +107,17 @@ async function* framesOf(
       gone: () => follow(request.gone(), call.aborting),
       values: request.values,
     })
+    call.context.values.set(kDirectWrite, (message) => call.write?.(frameOf(framing, message)) ?? false)
     await options.requestGate?.(call.context)
     refuseCompression(header)
     const message = readBodyMessage(method, framing, await request.readBody(maxRequestBytes(method) + envelopeBytes))
     for await (const output of await open(message, call.context)) {
-      yield enveloped(
-        0,
-        framing.isJson ? utf8.encode(toJsonString(method.output, output)) : toBinary(method.output, output),
-      )
+      yield frame(method, framing, output)
     }
   } catch (thrown) {
     error = toConnectError(thrown, options.onFault)
   } finally {
+    call.write = undefined
     call.context?.close()
     call.aborting.abort()
   }
@@ -114,6 +131,23 @@ async function* framesOf(
 }
 
 const utf8 = new TextEncoder()
+
+const frame = ({ output }: StreamSpec["method"], { isJson }: Framing, message: Message): Uint8Array =>
+  enveloped(0, isJson ? utf8.encode(toJsonString(output, message)) : toBinary(output, message))
+
+type FrameOf = (framing: Framing, message: Message) => Uint8Array
+
+/** Makes frames. A message that goes to many streams is encoded once, but for JSON. */
+function framesOfShared({ method }: StreamSpec): FrameOf {
+  const known = new WeakMap<Message, Uint8Array>()
+  return (framing, message) => {
+    const found = framing.isJson ? undefined : known.get(message)
+    if (found !== undefined) return found
+    const made = frame(method, framing, message)
+    if (!framing.isJson) known.set(message, made)
+    return made
+  }
+}
 
 /** The controller's signal, which aborts with another one. `AbortSignal.any` needs more memory for each stream. */
 function follow(gone: AbortSignal, aborting: AbortController): AbortSignal {

@@ -1,6 +1,6 @@
 // The subscriptions of this process, by the ids that they follow.
 import type { ConversationId } from "@signet/kernel/ids"
-import type { Hint, Interest } from "@signet/kernel/messaging/wakeups"
+import type { Hint, Interest, MissedHints } from "@signet/kernel/messaging/wakeups"
 
 interface Subscription {
   readonly listener: (hint: Hint) => void
@@ -9,13 +9,17 @@ interface Subscription {
   sentSeqs: Map<ConversationId, bigint>
 }
 
+type Followed = Parameters<MissedHints["rest"]>[0]
+
 export interface Hub {
   add(interest: Interest, listener: (hint: Hint) => void): Subscription
   update(subscription: Subscription, interest: Interest): void
   remove(subscription: Subscription): void
   deliver(hint: Hint): void
-  /** For each followed conversation, the lowest of its subscribers' `sentSeqs`. */
+  /** For each followed conversation, the lowest of its subscribers' `sentSeqs`. Equal until one of them changes. */
   heads(): ReadonlyMap<ConversationId, bigint>
+  /** What all subscriptions follow. Equal until one of them changes. */
+  followed(): Followed
   readonly subscriptions: ReadonlySet<Subscription>
 }
 
@@ -23,6 +27,13 @@ export interface Hub {
 export function createHub(onError: (error: unknown) => void): Hub {
   const subscriptions = new Set<Subscription>()
   const byKey = new Map<string, Set<Subscription>>()
+  // The poll asks for both all the time, and most streams are idle.
+  let heads: ReadonlyMap<ConversationId, bigint> | undefined
+  let followed: Followed | undefined
+  const change = () => {
+    heads = undefined
+    followed = undefined
+  }
 
   const enter = (subscription: Subscription) => {
     for (const key of keysOf(subscription.interest)) {
@@ -30,6 +41,7 @@ export function createHub(onError: (error: unknown) => void): Hub {
       byKey.set(key, there.add(subscription))
     }
     subscriptions.add(subscription)
+    change()
   }
   const leave = (subscription: Subscription) => {
     for (const key of keysOf(subscription.interest)) {
@@ -38,6 +50,7 @@ export function createHub(onError: (error: unknown) => void): Hub {
       if (there?.size === 0) byKey.delete(key)
     }
     subscriptions.delete(subscription)
+    change()
   }
 
   return {
@@ -52,13 +65,7 @@ export function createHub(onError: (error: unknown) => void): Hub {
     update(subscription, interest) {
       if (!subscriptions.has(subscription)) return
       leave(subscription)
-      const { sentSeqs } = subscription
-      subscription.sentSeqs = new Map(
-        Array.from(interest.conversations, ([id, seq]) => {
-          const before = sentSeqs.get(id) ?? 0n
-          return [id, before > seq ? before : seq]
-        }),
-      )
+      subscription.sentSeqs = highest(subscription.sentSeqs, interest.conversations)
       subscription.interest = interest
       enter(subscription)
     },
@@ -71,6 +78,7 @@ export function createHub(onError: (error: unknown) => void): Hub {
         if (hint.is === "envelopes") {
           if (hint.headSeq <= (subscription.sentSeqs.get(hint.conversationId) ?? 0n)) continue
           subscription.sentSeqs.set(hint.conversationId, hint.headSeq)
+          heads = undefined
         }
         try {
           subscription.listener(hint)
@@ -81,15 +89,43 @@ export function createHub(onError: (error: unknown) => void): Hub {
     },
 
     heads() {
-      const heads = new Map<ConversationId, bigint>()
-      for (const { sentSeqs } of subscriptions) {
-        for (const [id, seq] of sentSeqs) {
-          const other = heads.get(id)
-          if (other === undefined || seq < other) heads.set(id, seq)
-        }
-      }
+      heads ??= lowestOf(subscriptions)
       return heads
     },
+
+    followed() {
+      followed ??= followedBy(subscriptions)
+      return followed
+    },
+  }
+}
+
+/** The numbers of these conversations, or the ones before if they are higher. */
+const highest = (before: ReadonlyMap<ConversationId, bigint>, now: ReadonlyMap<ConversationId, bigint>) =>
+  new Map(
+    Array.from(now, ([id, seq]) => {
+      const known = before.get(id) ?? 0n
+      return [id, known > seq ? known : seq]
+    }),
+  )
+
+function lowestOf(subscriptions: ReadonlySet<Subscription>): ReadonlyMap<ConversationId, bigint> {
+  const lowest = new Map<ConversationId, bigint>()
+  for (const { sentSeqs } of subscriptions) {
+    for (const [id, seq] of sentSeqs) {
+      const other = lowest.get(id)
+      if (other === undefined || seq < other) lowest.set(id, seq)
+    }
+  }
+  return lowest
+}
+
+function followedBy(subscriptions: ReadonlySet<Subscription>): Followed {
+  const interests = [...subscriptions].map(({ interest }) => interest)
+  return {
+    deviceIds: [...new Set(interests.map(({ deviceId }) => deviceId))],
+    userIds: [...new Set(interests.flatMap(({ userIds }) => userIds))],
+    conversationIds: [...new Set(interests.flatMap(({ conversations }) => [...conversations.keys()]))],
   }
 }
 

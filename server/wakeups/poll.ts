@@ -1,5 +1,4 @@
 // Finds lost hints: a process may end between its commit and its notification, and a connection may be lost.
-import type { ConversationId, DeviceId } from "@signet/kernel/ids"
 import type { Hint, MissedHints } from "@signet/kernel/messaging/wakeups"
 import type { Hub } from "./hub.ts"
 
@@ -44,14 +43,7 @@ export function createPoll({ hub, missed, isListening, onError }: PollOptions): 
       marks.clear()
       return
     }
-    const interests = [...hub.subscriptions].map(({ interest }) => interest)
-    const found = await missed.rest({
-      deviceIds: [...new Set<DeviceId>(interests.map(({ deviceId }) => deviceId))],
-      userIds: [...new Set(interests.flatMap(({ userIds }) => userIds))],
-      conversationIds: [
-        ...new Set<ConversationId>(interests.flatMap(({ conversations }) => [...conversations.keys()])),
-      ],
-    })
+    const found = await missed.rest(hub.followed())
     const before = marks
     marks = new Map(found.map(({ hint, mark }) => [keyOf(hint), mark]))
     for (const { hint, mark } of found) if (isNews(hint, mark, before.get(keyOf(hint)))) hub.deliver(hint)

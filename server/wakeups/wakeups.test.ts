@@ -110,6 +110,32 @@ test("of streams of one conversation, the poll starts at the lowest position", (
   expect([...hub.heads()]).toEqual([[conversation(1), 4n]])
 })
 
+test("the poll asks about what is followed now: after a subscription came, changed, heard a hint, or left", () => {
+  const hub = createHub(fail)
+  const following = (number: number, seq: bigint): Interest => ({
+    deviceId: device(number),
+    userIds: [user(number)],
+    conversations: new Map([[conversation(number), seq]]),
+  })
+  const asked = () => ({ heads: [...hub.heads()], ...hub.followed() })
+  const nothing = { heads: [], deviceIds: [], userIds: [], conversationIds: [] }
+  const one = (number: number, seq: bigint) => ({
+    heads: [[conversation(number), seq]],
+    deviceIds: [device(number)],
+    userIds: [user(number)],
+    conversationIds: [conversation(number)],
+  })
+  expect(asked()).toEqual(nothing)
+  const subscription = hub.add(following(1, 4n), () => undefined)
+  expect(asked()).toEqual(one(1, 4n))
+  hub.update(subscription, following(2, 6n))
+  expect(asked()).toEqual(one(2, 6n))
+  hub.deliver(envelopes(2, 7n))
+  expect(asked()).toEqual(one(2, 7n))
+  hub.remove(subscription)
+  expect(asked()).toEqual(nothing)
+})
+
 test.each([
   "",
   "x",

@@ -8,6 +8,7 @@ import type { EndingOf } from "@signet/kernel/messaging/stream-owner"
 import type { Wakeups } from "@signet/kernel/messaging/wakeups"
 import type { Clock, Random } from "@signet/kernel/ports"
 import type { Limiter } from "../deps.ts"
+import type { Rosters } from "./conversation/subscribe/rosters.ts"
 import type { Pushes } from "./push/pushes.ts"
 import type { Beats } from "./timers.ts"
 
@@ -41,8 +42,8 @@ export interface MessagingDeps {
   readonly pushes: Pushes | null
   /** Leaves that a new conversation may have, at most `maxCount.leaves.most`. */
   readonly leavesPerConversation: number
-  /** Heartbeats that the streams of this process share. Missing where a call shares nothing with others: on Workers. */
-  readonly sharedBeats?: { readonly beats: Beats; readonly endingOf: EndingOf }
+  /** The parts that the streams of this process share. Missing where a call shares nothing with others: on Workers. */
+  readonly shared?: { readonly beats: Beats; readonly endingOf: EndingOf; readonly rosters: Rosters }
   /** The URL that credentials, proofs and receipts are issued under. */
   readonly issuer: string
 }

@@ -2,7 +2,6 @@ import type { ServiceImpl } from "@connectrpc/connect"
 import { toHex } from "@signet/canonical/bytes"
 import { isHiddenFrom } from "@signet/kernel/messaging/block"
 import { maxCount } from "@signet/kernel/messaging/limits"
-import type { StreamOwner } from "@signet/kernel/messaging/stream-owner"
 import type { ConversationService } from "@signet/proto/messaging/v1/conversation_service"
 import { Conversation_Status } from "@signet/proto/messaging/v1/records"
 import { deviceOf } from "../../../serving/call/calling-device.ts"
@@ -32,8 +31,12 @@ export function conversationService(
   streams: Streams = createStreams(),
 ): ServiceImpl<typeof ConversationService> {
   const attendance = createAttendance(deps)
-  const separate = { beats: separateBeats(after), endingOf: (owner: StreamOwner) => endingOf(deps, owner) }
-  const streaming = { ...deps, attendance, after, streams, ...(deps.sharedBeats ?? separate) }
+  const separate: typeof deps.shared = {
+    beats: separateBeats(after),
+    endingOf: (owner) => endingOf(deps, owner),
+    rosters: { shared: ({ userIds }) => userIds },
+  }
+  const streaming = { ...deps, attendance, after, streams, ...(deps.shared ?? separate) }
   return {
     getLimits: () => ({ limits: limitsShape(deps) }),
     createConversation: (request, context) => createConversation(deps, context, request),

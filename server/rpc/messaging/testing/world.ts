@@ -29,6 +29,7 @@ import { archiveService } from "../archive/archive-service.ts"
 import { blockService } from "../block/block-service.ts"
 import { conversationService } from "../conversation/conversation-service.ts"
 import { createEndings } from "../conversation/subscribe/alive.ts"
+import { createRosters } from "../conversation/subscribe/rosters.ts"
 import type { MessagingDeps } from "../deps.ts"
 import { deviceService } from "../device/device-service.ts"
 import { keyPackageService } from "../key-package/key-package-service.ts"
@@ -110,7 +111,11 @@ export async function openMessagingWorld(
     limits: store.store.limits,
     pushes: null,
     leavesPerConversation,
-    sharedBeats: { beats: separateBeats(after), endingOf: createEndings(createStreamOwners(store.db), clock) },
+    shared: {
+      beats: separateBeats(after),
+      endingOf: createEndings(createStreamOwners(store.db), clock),
+      rosters: createRosters(),
+    },
     issuer,
   }
   const transport = createRouterTransport(

@@ -5,7 +5,7 @@ import { type Access, placeOf } from "./access.ts"
 import { ofDevice } from "./conversation-rows.ts"
 
 const audiencesText = `select conversation.id, head_seq, array(select distinct leaf.user_id from conversation_leaf leaf
-  where leaf.conversation_id = conversation.id and leaf.to_seq is null) as user_ids
+  where leaf.conversation_id = conversation.id and leaf.to_seq is null order by 1) as user_ids
 from conversation
 where ${ofDevice} and ($5::text is null or conversation.id > $5::text) and ($6::text is null or conversation.id = $6::text)
 order by conversation.id limit $7`

@@ -1,11 +1,11 @@
 // Turns a hint into an event. The newest state is read when the reader takes the hint, not when it was published.
-import type { MessageInitShape } from "@bufbuild/protobuf"
+import { create, type MessageInitShape } from "@bufbuild/protobuf"
 import { timestampFromMs } from "@bufbuild/protobuf/wkt"
 import { Refused } from "@signet/kernel/errors"
 import type { ConversationId, DeviceId } from "@signet/kernel/ids"
 import { maxBytes, maxCount } from "@signet/kernel/messaging/limits"
 import type { Envelope } from "@signet/kernel/messaging/records"
-import type { SubscribeResponseSchema } from "@signet/proto/messaging/v1/conversation_service"
+import { type SubscribeResponse, SubscribeResponseSchema } from "@signet/proto/messaging/v1/conversation_service"
 import type { MessagingDeps } from "../../deps.ts"
 import { inventoryShape } from "../../device/device-shape.ts"
 import { directiveShape, envelopeShape } from "../conversation-shape.ts"
@@ -31,7 +31,7 @@ export async function eventOf(
 ): Promise<Event | undefined> {
   switch (notice.is) {
     case "heartbeat":
-      return { case: "heartbeat", value: { at: timestampFromMs(deps.clock.nowMs()) } }
+      return heartbeat(deps.clock.nowMs())
     case "envelopes":
       return envelopes(deps, listener, notice)
     case "welcome": {
@@ -54,6 +54,18 @@ export async function eventOf(
       return { case: "directiveIssued", value: { conversationId, directive: directiveShape(directive) } }
     }
   }
+}
+
+const heartbeat = (nowMs: number): Event => ({ case: "heartbeat", value: { at: timestampFromMs(nowMs) } })
+
+let lastHeartbeat: { readonly atMs: number; readonly message: SubscribeResponse } | undefined
+
+/** The heartbeat of this time. Streams that beat at the same time share one message, which is encoded once. */
+export function sharedHeartbeat(nowMs: number): SubscribeResponse {
+  if (lastHeartbeat?.atMs !== nowMs) {
+    lastHeartbeat = { atMs: nowMs, message: create(SubscribeResponseSchema, { event: heartbeat(nowMs) }) }
+  }
+  return lastHeartbeat.message
 }
 
 async function envelopes(

@@ -12,6 +12,8 @@ interface HintQueue {
   /** Discards the pending notices. */
   close(): void
   readonly size: number
+  /** True while the reader waits for a notice. */
+  readonly isAwaited: boolean
 }
 
 const mostHints = 256
@@ -20,44 +22,59 @@ const mostHints = 256
  * Only the newest hint of each kind and object is kept, because the reader then reads the state. A slow reader costs a
  * few bytes.
  */
-export function createHintQueue(most = mostHints): HintQueue {
-  const waiting = new Map<string, Notice>()
-  let isClosed = false
-  let wake: (() => void) | undefined
+export const createHintQueue = (most = mostHints): HintQueue => new Hints(most)
 
-  function stir(): void {
-    wake?.()
-    wake = undefined
+/** An idle stream keeps its queue, so the queue is small while it is empty. */
+class Hints implements HintQueue {
+  readonly #most: number
+  #waiting: Map<string, Notice> | undefined
+  #isClosed = false
+  #wake: (() => void) | undefined
+
+  constructor(most: number) {
+    this.#most = most
   }
 
-  return {
-    push(notice) {
-      if (isClosed) return true
-      const name = nameOf(notice)
-      if (!waiting.has(name) && waiting.size >= most) return false
-      waiting.set(name, newer(waiting.get(name), notice))
-      stir()
-      return true
-    },
-    async next() {
-      while (waiting.size === 0 && !isClosed) {
-        await new Promise<void>((resolve) => {
-          wake = resolve
-        })
-      }
-      const [first] = waiting
-      if (first === undefined) return undefined
-      waiting.delete(first[0])
-      return first[1]
-    },
-    close() {
-      isClosed = true
-      waiting.clear()
-      stir()
-    },
-    get size() {
-      return waiting.size
-    },
+  push(notice: Notice): boolean {
+    if (this.#isClosed) return true
+    this.#waiting ??= new Map()
+    const name = nameOf(notice)
+    if (!this.#waiting.has(name) && this.#waiting.size >= this.#most) return false
+    this.#waiting.set(name, newer(this.#waiting.get(name), notice))
+    this.#stir()
+    return true
+  }
+
+  async next(): Promise<Notice | undefined> {
+    while (this.#waiting === undefined && !this.#isClosed) {
+      await new Promise<void>((resolve) => {
+        this.#wake = resolve
+      })
+    }
+    const [first] = this.#waiting ?? []
+    if (first === undefined) return undefined
+    this.#waiting?.delete(first[0])
+    if (this.#waiting?.size === 0) this.#waiting = undefined
+    return first[1]
+  }
+
+  close(): void {
+    this.#isClosed = true
+    this.#waiting = undefined
+    this.#stir()
+  }
+
+  get size(): number {
+    return this.#waiting?.size ?? 0
+  }
+
+  get isAwaited(): boolean {
+    return this.#wake !== undefined
+  }
+
+  #stir(): void {
+    this.#wake?.()
+    this.#wake = undefined
   }
 }
 

@@ -1,3 +1,4 @@
+import { timestampMs } from "@bufbuild/protobuf/wkt"
 import { createContextValues, createHandlerContext } from "@connectrpc/connect"
 import { kAuth } from "@signet/guard/connect"
 import { contextOf } from "@signet/kernel/authz/context"
@@ -5,18 +6,24 @@ import { parseId } from "@signet/kernel/ids"
 import type { MessagingDevice } from "@signet/kernel/messaging/records"
 import { directive } from "@signet/kernel/messaging/testing/records"
 import type { Hint } from "@signet/kernel/messaging/wakeups"
-import { ConversationService } from "@signet/proto/messaging/v1/conversation_service"
-import { expect, test } from "vitest"
+import {
+  ConversationService,
+  type SubscribeResponse,
+  type SubscribeResponse_Heartbeat,
+} from "@signet/proto/messaging/v1/conversation_service"
+import { expect, test, vi } from "vitest"
 import { isLong } from "../../../../../test/support/effort.ts"
 import type { SignedIn } from "../../../../../test/support/messaging/world.ts"
 import { claimsOf } from "../../../../../test/support/people.ts"
 import { describeOnPostgres, openTestStore } from "../../../../../test/support/postgres.ts"
 import { kDevice } from "../../../../serving/call/calling-device.ts"
+import { kDirectWrite } from "../../../../serving/direct-write.ts"
 import { newDevice, place, putGroup } from "../../../../store/postgres/messaging/testing/world.ts"
 import { freshId } from "../../../../store/postgres/testing/people.ts"
 import { createAttendance } from "../../attendance.ts"
 import { openMessagingWorld } from "../../testing/world.ts"
 import { realAfter, separateBeats } from "../../timers.ts"
+import { createRosters } from "./rosters.ts"
 import { createStreams } from "./streams.ts"
 import { subscribe } from "./subscribe.ts"
 
@@ -52,6 +59,7 @@ describeOnPostgres("many streams", () => {
         after: realAfter,
         beats: separateBeats(realAfter),
         endingOf: async () => undefined,
+        rosters: createRosters(),
         streams: createStreams({ most: 200 }),
       }
       const streams = Array.from({ length: 200 }, () => subscribe(streaming, context, { includeEnvelopes: false }))
@@ -101,6 +109,7 @@ describeOnPostgres("a stream", () => {
         after: realAfter,
         beats: separateBeats(realAfter),
         endingOf: async () => undefined,
+        rosters: createRosters(),
         streams: createStreams({ most: 1 }),
       }
       const stream = subscribe(streaming, calledBy(device, session), { includeEnvelopes: false })
@@ -121,6 +130,59 @@ describeOnPostgres("a stream", () => {
         value: { userId: device.userId, listVersion: 7n },
       })
       await stream.return(undefined)
+    } finally {
+      await world.close()
+      await store.close()
+    }
+  })
+
+  test("writes heartbeats directly while its handler waits, and ends once three were taken by nobody", async () => {
+    const store = await openTestStore("postgres")
+    const world = await openMessagingWorld(store)
+    try {
+      const { id, session } = await world.newDevice({ packages: 3 })
+      const found = await store.messaging.devices.find(parseId("dev", id) ?? expect.fail("no id"))
+      let beat: () => void = () => expect.fail("there are no heartbeats")
+      const streaming = {
+        ...world.deps,
+        attendance: createAttendance(world.deps),
+        after: realAfter,
+        beats: (call: () => void) => {
+          beat = call
+          return () => undefined
+        },
+        endingOf: async () => undefined,
+        rosters: createRosters(),
+        streams: createStreams({ most: 1 }),
+      }
+      const written: unknown[] = []
+      let isSlow = false
+      const context = calledBy(found ?? expect.fail("no device"), session)
+      context.values.set(kDirectWrite, (message) => !isSlow && written.push(message) > 0)
+      const stream = subscribe(streaming, context, { includeEnvelopes: false })
+      expect((await stream.next()).value?.event.case).toBe("keyPackageLow")
+
+      // The reader has not asked for the next event: the handler does not wait.
+      beat()
+      expect(written).toEqual([])
+      expect((await stream.next()).value?.event.case).toBe("heartbeat")
+
+      const next = stream.next()
+      // More than the number after which an untaken heartbeat ends the stream.
+      for (let count = 1; count <= 10; count++) {
+        await vi.waitFor(() => {
+          beat()
+          expect(written.length).toBeGreaterThanOrEqual(count)
+        })
+      }
+      const { at } = (written[0] as SubscribeResponse).event.value as SubscribeResponse_Heartbeat
+      expect(Math.abs(timestampMs(at ?? expect.fail("no time")) - Date.now())).toBeLessThan(60_000)
+
+      isSlow = true
+      beat()
+      expect((await next).value?.event.case).toBe("heartbeat")
+      for (let count = 1; count <= 4; count++) beat()
+      await expect(stream.next()).rejects.toMatchObject({ reason: "UNAVAILABLE" })
     } finally {
       await world.close()
       await store.close()

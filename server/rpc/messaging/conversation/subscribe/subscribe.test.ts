@@ -191,7 +191,7 @@ test("a stream continues for an active device with an active session or without 
     [expired, "SESSION_EXPIRED"],
     [unknown.sessionId, "SESSION_REVOKED"],
   ] as const
-  const shared = world.deps.sharedBeats?.endingOf ?? expect.fail("no shared heartbeats")
+  const shared = world.deps.shared?.endingOf ?? expect.fail("no shared heartbeats")
   /** The look-ups of one stream and of all streams of a process agree. */
   const reasons = async (of: Parameters<typeof shared>[0]) =>
     (await Promise.all([endingOf(world.deps, of), shared(of)])).map((refused) => refused?.reason)

@@ -2,20 +2,22 @@
 // of a hint is read when the reader takes it.
 import type { HandlerContext } from "@connectrpc/connect"
 import { Refused } from "@signet/kernel/errors"
-import type { ConversationId } from "@signet/kernel/ids"
-import type { LogProgress, MemberUsers } from "@signet/kernel/messaging/listening"
+import type { ConversationId, PrincipalId } from "@signet/kernel/ids"
+import type { LogProgress } from "@signet/kernel/messaging/listening"
 import type { EndingOf } from "@signet/kernel/messaging/stream-owner"
 import type { Hint, Interest } from "@signet/kernel/messaging/wakeups"
 import { userOf } from "../../../../serving/call/call.ts"
 import { deviceOf } from "../../../../serving/call/calling-device.ts"
+import { kDirectWrite } from "../../../../serving/direct-write.ts"
 import { endOf } from "../../../../serving/interceptors/deadline.ts"
 import type { Attendance } from "../../attendance.ts"
 import { counted } from "../../counted.ts"
 import type { MessagingDeps } from "../../deps.ts"
 import type { After, Beats } from "../../timers.ts"
-import { type Event, eventOf, type Listener } from "./events.ts"
+import { type Event, eventOf, type Listener, sharedHeartbeat } from "./events.ts"
 import { createHintQueue, type Notice } from "./hint-queue.ts"
 import { memberUsersOf } from "./interest.ts"
+import type { Rosters } from "./rosters.ts"
 import type { Streams } from "./streams.ts"
 
 interface SubscribeDeps extends MessagingDeps {
@@ -24,6 +26,7 @@ interface SubscribeDeps extends MessagingDeps {
   readonly beats: Beats
   readonly endingOf: EndingOf
   readonly attendance: Attendance
+  readonly rosters: Rosters
 }
 
 /** After this many heartbeats that the reader did not take, the stream ends. */
@@ -44,7 +47,7 @@ export async function* subscribe(
   const { sessionId, expiresAtMs } = userOf(context)
   const queue = createHintQueue()
   const release = await deps.streams.open(device.id, () => queue.push({ is: "heartbeat" }))
-  const closing: (() => void)[] = [release, queue.close]
+  const closing: (() => void)[] = [release, () => queue.close()]
   let ended: Refused | undefined
   let untaken = 0
   const end = (refused: Refused) => {
@@ -63,13 +66,13 @@ export async function* subscribe(
 
     await counted(deps, context, "messaging_stream", { device: device.id })
     const listener: Listener = { deviceId: device.id, includeEnvelopes, sentSeqs: new Map() }
-    const memberUsers = new Map<ConversationId, MemberUsers>()
+    const memberUsers = new Map<ConversationId, readonly PrincipalId[]>()
     const waiting = new Set<ConversationId>()
     // A copy: a published interest must not change.
     const interest = (asOfMs = deps.clock.nowMs()): Interest => ({
       asOfMs,
       deviceId: device.id,
-      userIds: [...new Set([device.userId, ...[...memberUsers.values()].flatMap(({ userIds }) => userIds)])],
+      userIds: [...new Set([device.userId, ...[...memberUsers.values()].flat()])],
       conversations: new Map([...memberUsers.keys()].map((id) => [id, listener.sentSeqs.get(id) ?? 0n])),
     })
     let current = interest()
@@ -87,7 +90,7 @@ export async function* subscribe(
         if (found.has(id)) continue
         for (const known of [memberUsers, listener.sentSeqs, waiting]) known.delete(id)
       }
-      for (const [id, users] of found) memberUsers.set(id, users)
+      for (const [id, users] of found) memberUsers.set(id, deps.rosters.shared(users))
       for (const id of joined) listener.sentSeqs.set(id, found.get(id)?.headSeq ?? 0n)
       current = interest(asOfMs)
       subscription.update(current)
@@ -103,10 +106,14 @@ export async function* subscribe(
       return logProgress
     }
     const logProgress = await look(null)
+    const write = context.values.get(kDirectWrite)
     const beat = () => {
-      untaken++
-      if (untaken > mostUntaken) return end(slow())
-      push({ is: "heartbeat" })
+      // Only a stream whose handler waits is known to be alive.
+      if (!queue.isAwaited || !write(sharedHeartbeat(deps.clock.nowMs()))) {
+        untaken++
+        if (untaken > mostUntaken) return end(slow())
+        push({ is: "heartbeat" })
+      }
       if (ended !== undefined) return
       void watch(deps, waiting, { deviceId: device.id, sessionId }).then((refused) => {
         if (refused !== undefined) end(refused)
