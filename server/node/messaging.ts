@@ -3,6 +3,7 @@ import { CanonicalError } from "@signet/canonical/errors"
 import { nodeVerify } from "@signet/canonical/node/ed25519"
 import type { PrincipalId } from "@signet/kernel/ids"
 import type { IssuerKeyStore, ReceiptKeyStore } from "@signet/kernel/keys/issuer-keys"
+import type { FindSpans } from "@signet/kernel/messaging/listening"
 import type { BlobStore, MessagingStore } from "@signet/kernel/messaging/ports"
 import type { Place } from "@signet/kernel/messaging/records"
 import type { FindStreamOwners } from "@signet/kernel/messaging/stream-owner"
@@ -15,6 +16,7 @@ import { sweepArchives } from "../rpc/messaging/archive/archive-service.ts"
 import { sweepAttachments } from "../rpc/messaging/attachment/attachment-sweep.ts"
 import { createEndings } from "../rpc/messaging/conversation/subscribe/alive.ts"
 import { createRosters } from "../rpc/messaging/conversation/subscribe/rosters.ts"
+import { createTails } from "../rpc/messaging/conversation/subscribe/tails.ts"
 import type { MessagingDeps } from "../rpc/messaging/deps.ts"
 import { endDevicesOf } from "../rpc/messaging/device/end-user.ts"
 import { carryOutRevocations } from "../rpc/messaging/device/revocation-effects.ts"
@@ -38,6 +40,7 @@ interface MessagingOptions {
   /** Users with devices at a place that they have left. */
   readonly endedUsers: (limit: number) => Promise<readonly { userId: PrincipalId; place: Place }[]>
   readonly findStreamOwners: FindStreamOwners
+  readonly findSpans: FindSpans
   readonly onFault: (fault: unknown) => void
 }
 
@@ -97,6 +100,7 @@ export async function startMessaging(options: MessagingOptions): Promise<Messagi
       beats: createBeatWheel(),
       endingOf: createEndings(options.findStreamOwners, clock),
       rosters: createRosters(),
+      readTail: createTails(options.store, options.findSpans),
     },
     issuer,
   }

@@ -26,6 +26,7 @@ import { createIssuerKeyStore } from "../store/postgres/keys/issuer-keys.ts"
 import { createReceiptKeyStore } from "../store/postgres/keys/receipt-keys.ts"
 import { createSigningKeys } from "../store/postgres/keys/signing-keys.ts"
 import { endedUsers } from "../store/postgres/messaging/ended-users.ts"
+import { createFindSpans } from "../store/postgres/messaging/members.ts"
 import { missedHints } from "../store/postgres/messaging/missed.ts"
 import { createMoving } from "../store/postgres/messaging/moving/moving.ts"
 import { createPushEndpoints } from "../store/postgres/messaging/pushes.ts"
@@ -259,6 +260,7 @@ async function openMessaging(
     leavesPerConversation: config.leavesPerConversation,
     endedUsers: (limit) => endedUsers(db, limit),
     findStreamOwners: createStreamOwners(db),
+    findSpans: createFindSpans(db),
     onFault,
   })
   onClose(() => messaging.stop())

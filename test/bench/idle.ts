@@ -45,6 +45,8 @@ export async function run({ streams, perDevice, perRoom, seconds }: typeof sizes
       PORT: String(await freePort()),
     })
     closing.push(() => program.end("SIGTERM"))
+    // Until the events of the setup are chained, and V8 has collected what the setup left behind.
+    const settle = () => sleep(Math.min(45, seconds) * 1_000)
     const measure = async (name: string, count: number): Promise<Row> => {
       const before = [processorMicros(program.pid), processorMicros(database)] as const
       const began = performance.now()
@@ -64,8 +66,7 @@ export async function run({ streams, perDevice, perRoom, seconds }: typeof sizes
       const [creator, ...others] = devices.slice(first, first + perRoom)
       if (others.length > 0) await creator?.createGroup(others.map(({ userId }) => userId))
     }
-    // The events of the conversations' creation are chained before the first measurement.
-    await sleep(Math.min(5, seconds) * 1_000)
+    await settle()
     const without = await measure("no stream", 1)
 
     const controller = new AbortController()
@@ -88,8 +89,7 @@ export async function run({ streams, perDevice, perRoom, seconds }: typeof sizes
       })
     }
     await inBatches(streams, open, 16)
-    // V8 collects what the setup left behind within half a minute.
-    await sleep(Math.min(45, seconds) * 1_000)
+    await settle()
     const scale = streams / 10_000
     const withStreams = await measure(`${streams} streams, for 10,000`, scale)
     controller.abort()

@@ -37,6 +37,7 @@ import type { Deps } from "../../server/rpc/deps.ts"
 import { createIssuerKeyStore } from "../../server/store/postgres/keys/issuer-keys.ts"
 import { createReceiptKeyStore } from "../../server/store/postgres/keys/receipt-keys.ts"
 import { endedUsers } from "../../server/store/postgres/messaging/ended-users.ts"
+import { createFindSpans } from "../../server/store/postgres/messaging/members.ts"
 import { createPushEndpoints } from "../../server/store/postgres/messaging/pushes.ts"
 import { createStreamOwners } from "../../server/store/postgres/messaging/stream-owners.ts"
 import { createWakeups, type OpenWakeups } from "../../server/wakeups/wakeups.ts"
@@ -185,6 +186,7 @@ export async function startTestServer(options: TestServerOptions): Promise<TestS
     blobs: options.blobs?.(clock) ?? (await openFsBlobs(blobFolder, { nowMs: Date.now() })),
     endedUsers: (limit) => endedUsers(store.db, limit),
     findStreamOwners: createStreamOwners(store.db),
+    findSpans: createFindSpans(store.db),
     onFault: () => undefined,
   })
   const server = await createApp({

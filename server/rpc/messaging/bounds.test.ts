@@ -66,7 +66,8 @@ test("a log is read from its first stored message, and a read of pruned messages
   const deviceId = there(parseId("dev", bob.id))
   const told = (afterSeq: bigint) => {
     const listener = { deviceId, includeEnvelopes: true, sentSeqs: new Map([[conversationId, afterSeq]]) }
-    return eventOf(world.deps, listener, { is: "envelopes", conversationId, headSeq: 5n })
+    const readTail = world.deps.shared?.readTail ?? expect.fail("streams share nothing")
+    return eventOf({ ...world.deps, readTail }, listener, { is: "envelopes", conversationId, headSeq: 5n })
   }
   expect(await told(0n)).toMatchObject({ value: { headSeq: 5n, envelopes: [] } })
   expect(await told(4n)).toMatchObject({ value: { headSeq: 5n, envelopes: [{ seq: 5n }] } })

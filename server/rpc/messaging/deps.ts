@@ -3,6 +3,7 @@ import type { IssuerKeys } from "@signet/canonical/issuer-keys"
 import type { Secrets } from "@signet/kernel/keys/ports"
 import type { LimitCounts } from "@signet/kernel/limits/ports"
 import type { CredentialAuthority, ReceiptSigner, TicketSigner } from "@signet/kernel/messaging/authority"
+import type { ReadTail } from "@signet/kernel/messaging/listening"
 import type { BlobStore, MessagingAccounts, MessagingStore } from "@signet/kernel/messaging/ports"
 import type { EndingOf } from "@signet/kernel/messaging/stream-owner"
 import type { Wakeups } from "@signet/kernel/messaging/wakeups"
@@ -43,7 +44,12 @@ export interface MessagingDeps {
   /** Leaves that a new conversation may have, at most `maxCount.leaves.most`. */
   readonly leavesPerConversation: number
   /** The parts that the streams of this process share. Missing where a call shares nothing with others: on Workers. */
-  readonly shared?: { readonly beats: Beats; readonly endingOf: EndingOf; readonly rosters: Rosters }
+  readonly shared?: {
+    readonly beats: Beats
+    readonly endingOf: EndingOf
+    readonly rosters: Rosters
+    readonly readTail: ReadTail
+  }
   /** The URL that credentials, proofs and receipts are issued under. */
   readonly issuer: string
 }

@@ -4,7 +4,7 @@ import type { ConversationId, DeviceId, PrincipalId, WelcomeId } from "../../ids
 import type { AppendDecision } from "../append.ts"
 import type { ReceiptSigner } from "../authority.ts"
 import type { DirectiveDecision, LeaseDecision } from "../directive.ts"
-import type { LogProgress, MemberUsers } from "../listening.ts"
+import type { LogProgress, MembershipSpan, MemberUsers } from "../listening.ts"
 import type { Conversation, Cursor, Envelope, ForkReport, Place, WelcomeRecord } from "../records.ts"
 import type { DirectiveOutcome, VerifiedAppend } from "../verified.ts"
 
@@ -115,11 +115,7 @@ export interface Conversations {
    * The sequence numbers of the commits that added and removed the device's leaf; toSeq is null while it is a member.
    * For a device with several memberships: the first one that had not ended at `afterSeq`, else the last.
    */
-  membershipSpan(
-    id: ConversationId,
-    deviceId: DeviceId,
-    afterSeq: bigint,
-  ): Promise<{ fromSeq: bigint; toSeq: bigint | null } | undefined>
+  membershipSpan(id: ConversationId, deviceId: DeviceId, afterSeq: bigint): Promise<MembershipSpan | undefined>
   /** Raises the cursor, never lowers it: of two concurrent calls the higher wins. "beyond" if the log is shorter. */
   ack(id: ConversationId, deviceId: DeviceId, cursor: Cursor): Promise<Cursor | "beyond">
   /** Records the time of a request of a member device, unless the recorded time is at most 10 seconds old. */

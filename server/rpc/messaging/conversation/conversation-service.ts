@@ -23,6 +23,7 @@ import { conversationIdOf, seen } from "./seen.ts"
 import { endingOf } from "./subscribe/alive.ts"
 import { createStreams, type Streams } from "./subscribe/streams.ts"
 import { subscribe } from "./subscribe/subscribe.ts"
+import { separateTails } from "./subscribe/tails.ts"
 
 /** @param after Timers of the streams that `streams` counts. */
 export function conversationService(
@@ -35,6 +36,7 @@ export function conversationService(
     beats: separateBeats(after),
     endingOf: (owner) => endingOf(deps, owner),
     rosters: { shared: ({ userIds }) => userIds },
+    readTail: separateTails(deps),
   }
   const streaming = { ...deps, attendance, after, streams, ...(deps.shared ?? separate) }
   return {

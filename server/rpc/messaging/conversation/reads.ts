@@ -4,8 +4,9 @@ import { Refused } from "@signet/kernel/errors"
 import type { ConversationId, DeviceId } from "@signet/kernel/ids"
 import { fromHex } from "@signet/kernel/messaging/bytes"
 import { maxBytes } from "@signet/kernel/messaging/limits"
+import type { MembershipSpan } from "@signet/kernel/messaging/listening"
 import { sees } from "@signet/kernel/messaging/membership"
-import type { SeenConversation } from "@signet/kernel/messaging/ports"
+import type { Conversations, SeenConversation } from "@signet/kernel/messaging/ports"
 import type { Cursor, Envelope } from "@signet/kernel/messaging/records"
 import { leafOf } from "@signet/kernel/messaging/roster"
 import { deviceOf } from "../../../serving/call/calling-device.ts"
@@ -53,11 +54,20 @@ export async function readLog(
   asked: { readonly afterSeq: bigint; readonly limit: number; readonly maxBytes: number },
 ): Promise<ReadLog | undefined> {
   const span = await store.conversations.membershipSpan(id, deviceId, asked.afterSeq)
-  if (span === undefined) return undefined
-  const { fromSeq, toSeq } = span
-  const afterSeq = max(asked.afterSeq, fromSeq - 1n)
+  return span && readSpan(span, asked.afterSeq, (afterSeq) => store.conversations.messages(id, afterSeq, asked))
+}
+
+type Messages = Awaited<ReturnType<Conversations["messages"]>>
+
+/** Reads the part of a log that is in the span. @throws Refused LOG_PRUNED */
+export async function readSpan(
+  { fromSeq, toSeq }: MembershipSpan,
+  askedAfterSeq: bigint,
+  messages: (afterSeq: bigint) => Promise<Messages>,
+): Promise<ReadLog> {
+  const afterSeq = max(askedAfterSeq, fromSeq - 1n)
   if (toSeq !== null && afterSeq >= toSeq) return { envelopes: [], headSeq: toSeq, isMember: false }
-  const { envelopes, headSeq, firstSeq } = await store.conversations.messages(id, afterSeq, asked)
+  const { envelopes, headSeq, firstSeq } = await messages(afterSeq)
   if (afterSeq + 1n < firstSeq) throw new Refused("LOG_PRUNED")
   return {
     envelopes: toSeq === null ? envelopes : envelopes.filter(({ seq }) => seq <= toSeq),

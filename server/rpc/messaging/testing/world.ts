@@ -21,6 +21,7 @@ import { createSecrets } from "../../../keys/secrets.ts"
 import { deviceProof } from "../../../serving/interceptors/device-proof.ts"
 import { errors } from "../../../serving/interceptors/errors.ts"
 import { validate } from "../../../serving/interceptors/validate.ts"
+import { createFindSpans } from "../../../store/postgres/messaging/members.ts"
 import { createStreamOwners } from "../../../store/postgres/messaging/stream-owners.ts"
 import { newSession, type Person, putApp, putPerson } from "../../../store/postgres/testing/people.ts"
 import { createWakeups } from "../../../wakeups/wakeups.ts"
@@ -30,6 +31,7 @@ import { blockService } from "../block/block-service.ts"
 import { conversationService } from "../conversation/conversation-service.ts"
 import { createEndings } from "../conversation/subscribe/alive.ts"
 import { createRosters } from "../conversation/subscribe/rosters.ts"
+import { createTails } from "../conversation/subscribe/tails.ts"
 import type { MessagingDeps } from "../deps.ts"
 import { deviceService } from "../device/device-service.ts"
 import { keyPackageService } from "../key-package/key-package-service.ts"
@@ -115,6 +117,7 @@ export async function openMessagingWorld(
       beats: separateBeats(after),
       endingOf: createEndings(createStreamOwners(store.db), clock),
       rosters: createRosters(),
+      readTail: createTails(store.messaging, createFindSpans(store.db)),
     },
     issuer,
   }

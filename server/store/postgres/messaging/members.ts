@@ -1,15 +1,20 @@
 // The members of conversations: their leaves, cursors and last calls.
 import type { ConversationId, DeviceId, PrincipalId } from "@signet/kernel/ids"
+import type { FindSpans, MembershipSpan } from "@signet/kernel/messaging/listening"
 import type { Conversations } from "@signet/kernel/messaging/ports"
-import { at } from "../sql.ts"
-import type { Access } from "./access.ts"
+import { at, type Database } from "../sql.ts"
+import { type Access, createAccess } from "./access.ts"
 import { joinGate, refuseIfClosed } from "./moving/gates.ts"
 
-const spanText = `select from_seq, to_seq from conversation_leaf
-where conversation_id = $1 and device_id = $2
-order by to_seq is null or to_seq > $3::bigint desc,
-  case when to_seq is null or to_seq > $3::bigint then from_seq else -from_seq end
+const spanOf = (deviceId: string, afterSeq: string) => `select from_seq, to_seq from conversation_leaf
+where conversation_id = $1 and device_id = ${deviceId}
+order by to_seq is null or to_seq > ${afterSeq} desc,
+  case when to_seq is null or to_seq > ${afterSeq} then from_seq else -from_seq end
 limit 1`
+const spanText = spanOf("$2", "$3::bigint")
+const spansText = `select asked.n, span.from_seq, span.to_seq
+from unnest($2::text[], $3::bigint[]) with ordinality as asked (device_id, after_seq, n)
+cross join lateral (${spanOf("asked.device_id", "asked.after_seq")}) as span`
 const entered = `with entered as (
   select conversation.id, head_seq, epoch from conversation ${joinGate} where conversation.id = $1 for share of gate
 )`
@@ -34,13 +39,34 @@ const withDeviceText = `select conversation.id from conversation_leaf leaf
 join conversation on conversation.id = leaf.conversation_id
 where leaf.device_id = $1 and leaf.to_seq is null and conversation.status <> 'CLOSED' order by conversation.id`
 
+interface SpanRow {
+  from_seq: number
+  to_seq: number | null
+}
+
+const spanOfRow = (row: SpanRow): MembershipSpan => ({
+  fromSeq: BigInt(row.from_seq),
+  toSeq: row.to_seq === null ? null : BigInt(row.to_seq),
+})
+
+/** Finds the spans of any number of devices in one statement. */
+export function createFindSpans(db: Database): FindSpans {
+  const { ask } = createAccess(db, { audit: null })
+  return async (id, of) => {
+    const values = [id, of.map(({ deviceId }) => deviceId), of.map(({ afterSeq }) => afterSeq)]
+    const rows = await ask<SpanRow & { n: number }>(spansText, values)
+    const found = new Map(rows.map((row) => [Number(row.n) - 1, spanOfRow(row)]))
+    return of.map((_, i) => found.get(i))
+  }
+}
+
 type Members = Pick<Conversations, "membershipSpan" | "ack" | "touch" | "online" | "withDevice">
 
 export function members({ ask }: Access): Members {
   return {
     async membershipSpan(id, deviceId, afterSeq) {
-      const [row] = await ask<{ from_seq: number; to_seq: number | null }>(spanText, [id, deviceId, afterSeq])
-      return row && { fromSeq: BigInt(row.from_seq), toSeq: row.to_seq === null ? null : BigInt(row.to_seq) }
+      const [row] = await ask<SpanRow>(spanText, [id, deviceId, afterSeq])
+      return row && spanOfRow(row)
     },
 
     async ack(id, deviceId, { processedSeq, processedEpoch }) {

@@ -3,13 +3,13 @@ import { create, type MessageInitShape } from "@bufbuild/protobuf"
 import { timestampFromMs } from "@bufbuild/protobuf/wkt"
 import { Refused } from "@signet/kernel/errors"
 import type { ConversationId, DeviceId } from "@signet/kernel/ids"
-import { maxBytes, maxCount } from "@signet/kernel/messaging/limits"
+import { maxBytes } from "@signet/kernel/messaging/limits"
+import type { ReadTail } from "@signet/kernel/messaging/listening"
 import type { Envelope } from "@signet/kernel/messaging/records"
 import { type SubscribeResponse, SubscribeResponseSchema } from "@signet/proto/messaging/v1/conversation_service"
 import type { MessagingDeps } from "../../deps.ts"
 import { inventoryShape } from "../../device/device-shape.ts"
 import { directiveShape, envelopeShape } from "../conversation-shape.ts"
-import { readLog } from "../reads.ts"
 import type { Notice } from "./hint-queue.ts"
 
 export type Event = NonNullable<MessageInitShape<typeof SubscribeResponseSchema>["event"]>
@@ -21,7 +21,7 @@ export interface Listener {
   readonly sentSeqs: Map<ConversationId, bigint>
 }
 
-type Needs = Pick<MessagingDeps, "store" | "clock">
+type Needs = Pick<MessagingDeps, "store" | "clock"> & { readonly readTail: ReadTail }
 
 /** The event of a notice; undefined if the notice is outdated. */
 export async function eventOf(
@@ -31,21 +31,18 @@ export async function eventOf(
 ): Promise<Event | undefined> {
   switch (notice.is) {
     case "heartbeat":
-      return heartbeat(deps.clock.nowMs())
+      // The reader may have taken it late.
+      return eventOfNotice(beatAt(deps.clock.nowMs()))
     case "envelopes":
       return envelopes(deps, listener, notice)
-    case "welcome": {
-      const { welcomeId, conversationId } = notice
-      return { case: "welcomeAvailable", value: { welcomeId, conversationId } }
-    }
+    case "welcome":
+    case "deviceList":
+    case "blockList":
+      return eventOfNotice(notice)
     case "keyPackageLow": {
       const inventory = await deps.store.keyPackages.inventory(listener.deviceId, deps.clock.nowMs())
       return { case: "keyPackageLow", value: { inventory: inventoryShape(inventory) } }
     }
-    case "deviceList":
-      return { case: "deviceListChanged", value: { userId: notice.userId, listVersion: notice.version } }
-    case "blockList":
-      return { case: "blockListChanged", value: { version: notice.version } }
     case "directive": {
       const conversation = await deps.store.conversations.find(notice.conversationId)
       const directive = conversation?.directives.find(({ id }) => id === notice.directiveId)
@@ -56,27 +53,63 @@ export async function eventOf(
   }
 }
 
-const heartbeat = (nowMs: number): Event => ({ case: "heartbeat", value: { at: timestampFromMs(nowMs) } })
-
-let lastHeartbeat: { readonly atMs: number; readonly message: SubscribeResponse } | undefined
-
-/** The heartbeat of this time. Streams that beat at the same time share one message, which is encoded once. */
-export function sharedHeartbeat(nowMs: number): SubscribeResponse {
-  if (lastHeartbeat?.atMs !== nowMs) {
-    lastHeartbeat = { atMs: nowMs, message: create(SubscribeResponseSchema, { event: heartbeat(nowMs) }) }
+/** The event of a notice that needs no read; undefined for other notices. */
+function eventOfNotice(notice: Notice): Event | undefined {
+  switch (notice.is) {
+    case "heartbeat":
+      return { case: "heartbeat", value: { at: timestampFromMs(notice.atMs) } }
+    case "envelopes": {
+      const { conversationId, headSeq } = notice
+      return { case: "envelopeAvailable", value: { conversationId, headSeq, envelopes: [] } }
+    }
+    case "welcome": {
+      const { welcomeId, conversationId } = notice
+      return { case: "welcomeAvailable", value: { welcomeId, conversationId } }
+    }
+    case "deviceList":
+      return { case: "deviceListChanged", value: { userId: notice.userId, listVersion: notice.version } }
+    case "blockList":
+      return { case: "blockListChanged", value: { version: notice.version } }
+    default:
+      return undefined
   }
-  return lastHeartbeat.message
+}
+
+const messages = new WeakMap<Notice, SubscribeResponse>()
+
+/**
+ * The message of a notice whose event needs no read; undefined for other notices. Streams that get the same notice share
+ * one message, which is encoded once.
+ */
+export function messageOf({ includeEnvelopes }: Listener, notice: Notice): SubscribeResponse | undefined {
+  if (notice.is === "envelopes" && includeEnvelopes) return undefined
+  const known = messages.get(notice)
+  if (known !== undefined) return known
+  const event = eventOfNotice(notice)
+  if (event === undefined) return undefined
+  const message = create(SubscribeResponseSchema, { event })
+  messages.set(notice, message)
+  return message
+}
+
+let lastBeat: Notice & { is: "heartbeat" } = { is: "heartbeat", atMs: 0 }
+
+/** The heartbeat of this time, which all streams that beat at the same time share. */
+export function beatAt(atMs: number): Notice {
+  if (lastBeat.atMs !== atMs) lastBeat = { is: "heartbeat", atMs }
+  return lastBeat
 }
 
 async function envelopes(
   deps: Needs,
-  { deviceId, includeEnvelopes, sentSeqs }: Listener,
+  listener: Listener,
   { conversationId, headSeq }: Extract<Notice, { is: "envelopes" }>,
 ): Promise<Event> {
+  const { deviceId, includeEnvelopes, sentSeqs } = listener
   const afterSeq = sentSeqs.get(conversationId) ?? 0n
   const found = includeEnvelopes ? await inline(deps, conversationId, deviceId, afterSeq) : []
   const newest = [headSeq, ...found.map(({ seq }) => seq)].reduce((a, b) => (a > b ? a : b))
-  if (newest > afterSeq) sentSeqs.set(conversationId, newest)
+  reported(listener, { conversationId, headSeq: newest })
   return {
     case: "envelopeAvailable",
     value: {
@@ -87,24 +120,28 @@ async function envelopes(
   }
 }
 
+/** Remembers that the stream has reported this number. */
+export function reported({ sentSeqs }: Listener, of: { conversationId: ConversationId; headSeq: bigint }): void {
+  if (of.headSeq > (sentSeqs.get(of.conversationId) ?? 0n)) sentSeqs.set(of.conversationId, of.headSeq)
+}
+
 /** The envelopes that are small enough to include. */
 async function inline(
-  deps: Needs,
+  { readTail }: Needs,
   id: ConversationId,
   deviceId: DeviceId,
   afterSeq: bigint,
 ): Promise<readonly Envelope[]> {
-  const asked = { afterSeq, limit: maxCount.envelopesPerPage, maxBytes: maxBytes.inlineEnvelope }
-  const log = await readLog(deps, id, deviceId, asked).catch(nothingLeft)
+  const envelopes = await readTail(id, deviceId, afterSeq).catch(nothingLeft)
   let size = 0
-  return (log?.envelopes ?? []).filter(({ message }) => {
+  return envelopes.filter(({ message }) => {
     size += message.length
     return size <= maxBytes.inlineEnvelope
   })
 }
 
 /** The client learns of a pruned log from listMessages. */
-function nothingLeft(error: unknown): undefined {
-  if (error instanceof Refused && error.reason === "LOG_PRUNED") return undefined
+function nothingLeft(error: unknown): readonly Envelope[] {
+  if (error instanceof Refused && error.reason === "LOG_PRUNED") return []
   throw error
 }

@@ -11,9 +11,10 @@ const grown = (number: number, headSeq: bigint): Notice => ({
 
 test("hints are read in the order in which their objects were first pushed", async () => {
   const queue = createHintQueue()
-  for (const notice of [grown(1, 1n), { is: "heartbeat" } as const, grown(2, 1n), grown(1, 2n)]) queue.push(notice)
+  for (const notice of [grown(1, 1n), { is: "heartbeat", atMs: 1 } as const, grown(2, 1n), grown(1, 2n)])
+    queue.push(notice)
   expect(await queue.next()).toEqual(grown(1, 2n))
-  expect(await queue.next()).toEqual({ is: "heartbeat" })
+  expect(await queue.next()).toEqual({ is: "heartbeat", atMs: 1 })
   expect(await queue.next()).toEqual(grown(2, 1n))
 })
 

@@ -1,7 +1,7 @@
 import type { Hint } from "@signet/kernel/messaging/wakeups"
 
-/** A hint for a stream, or the signal to send a heartbeat. */
-export type Notice = Hint | { readonly is: "heartbeat" }
+/** A hint for a stream, or the signal to send a heartbeat, with its time in milliseconds since 1970. */
+export type Notice = Hint | { readonly is: "heartbeat"; readonly atMs: number }
 
 /** The pending hints of one reader. */
 interface HintQueue {

@@ -26,6 +26,7 @@ import { realAfter, separateBeats } from "../../timers.ts"
 import { createRosters } from "./rosters.ts"
 import { createStreams } from "./streams.ts"
 import { subscribe } from "./subscribe.ts"
+import { separateTails } from "./tails.ts"
 
 /** The context of a call by the device in its session. */
 function calledBy(device: MessagingDevice, session: SignedIn) {
@@ -60,6 +61,7 @@ describeOnPostgres("many streams", () => {
         beats: separateBeats(realAfter),
         endingOf: async () => undefined,
         rosters: createRosters(),
+        readTail: separateTails(deps),
         streams: createStreams({ most: 200 }),
       }
       const streams = Array.from({ length: 200 }, () => subscribe(streaming, context, { includeEnvelopes: false }))
@@ -110,6 +112,7 @@ describeOnPostgres("a stream", () => {
         beats: separateBeats(realAfter),
         endingOf: async () => undefined,
         rosters: createRosters(),
+        readTail: separateTails(deps),
         streams: createStreams({ most: 1 }),
       }
       const stream = subscribe(streaming, calledBy(device, session), { includeEnvelopes: false })
@@ -153,6 +156,7 @@ describeOnPostgres("a stream", () => {
         },
         endingOf: async () => undefined,
         rosters: createRosters(),
+        readTail: separateTails(world.deps),
         streams: createStreams({ most: 1 }),
       }
       const written: unknown[] = []

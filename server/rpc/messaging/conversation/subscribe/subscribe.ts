@@ -3,7 +3,7 @@
 import type { HandlerContext } from "@connectrpc/connect"
 import { Refused } from "@signet/kernel/errors"
 import type { ConversationId, PrincipalId } from "@signet/kernel/ids"
-import type { LogProgress } from "@signet/kernel/messaging/listening"
+import type { LogProgress, ReadTail } from "@signet/kernel/messaging/listening"
 import type { EndingOf } from "@signet/kernel/messaging/stream-owner"
 import type { Hint, Interest } from "@signet/kernel/messaging/wakeups"
 import { userOf } from "../../../../serving/call/call.ts"
@@ -14,7 +14,7 @@ import type { Attendance } from "../../attendance.ts"
 import { counted } from "../../counted.ts"
 import type { MessagingDeps } from "../../deps.ts"
 import type { After, Beats } from "../../timers.ts"
-import { type Event, eventOf, type Listener, sharedHeartbeat } from "./events.ts"
+import { beatAt, type Event, eventOf, type Listener, messageOf, reported } from "./events.ts"
 import { createHintQueue, type Notice } from "./hint-queue.ts"
 import { memberUsersOf } from "./interest.ts"
 import type { Rosters } from "./rosters.ts"
@@ -27,6 +27,7 @@ interface SubscribeDeps extends MessagingDeps {
   readonly endingOf: EndingOf
   readonly attendance: Attendance
   readonly rosters: Rosters
+  readonly readTail: ReadTail
 }
 
 /** After this many heartbeats that the reader did not take, the stream ends. */
@@ -46,7 +47,7 @@ export async function* subscribe(
   const device = deviceOf(context)
   const { sessionId, expiresAtMs } = userOf(context)
   const queue = createHintQueue()
-  const release = await deps.streams.open(device.id, () => queue.push({ is: "heartbeat" }))
+  const release = await deps.streams.open(device.id, () => queue.push(beatAt(deps.clock.nowMs())))
   const closing: (() => void)[] = [release, () => queue.close()]
   let ended: Refused | undefined
   let untaken = 0
@@ -54,8 +55,17 @@ export async function* subscribe(
     ended ??= refused
     for (const close of closing.splice(0)) close()
   }
+  const listener: Listener = { deviceId: device.id, includeEnvelopes, sentSeqs: new Map() }
+  const write = context.values.get(kDirectWrite)
+  /** Writes the event of a notice at once, if it needs no read. Only a stream whose handler waits is known to be alive. */
+  const writeNow = (notice: Notice): boolean => {
+    const message = queue.isAwaited ? messageOf(listener, notice) : undefined
+    if (message === undefined || !write(message)) return false
+    if (notice.is === "envelopes") reported(listener, notice)
+    return true
+  }
   const push = (notice: Notice) => {
-    if (!queue.push(notice)) end(slow())
+    if (!writeNow(notice) && !queue.push(notice)) end(slow())
   }
   try {
     const onGone = () => end(endOf(context.signal))
@@ -65,7 +75,6 @@ export async function* subscribe(
     closing.push(deps.after(Math.max(0, expiresAtMs - deps.clock.nowMs()), () => end(new Refused("TOKEN_EXPIRED"))))
 
     await counted(deps, context, "messaging_stream", { device: device.id })
-    const listener: Listener = { deviceId: device.id, includeEnvelopes, sentSeqs: new Map() }
     const memberUsers = new Map<ConversationId, readonly PrincipalId[]>()
     const waiting = new Set<ConversationId>()
     // A copy: a published interest must not change.
@@ -106,15 +115,12 @@ export async function* subscribe(
       return logProgress
     }
     const logProgress = await look(null)
-    const write = context.values.get(kDirectWrite)
     const beat = () => {
-      // Only a stream whose handler waits is known to be alive.
-      if (!queue.isAwaited || !write(sharedHeartbeat(deps.clock.nowMs()))) {
+      const notice = beatAt(deps.clock.nowMs())
+      if (!writeNow(notice)) {
         untaken++
-        if (untaken > mostUntaken) return end(slow())
-        push({ is: "heartbeat" })
+        if (untaken > mostUntaken || !queue.push(notice)) return end(slow())
       }
-      if (ended !== undefined) return
       void watch(deps, waiting, { deviceId: device.id, sessionId }).then((refused) => {
         if (refused !== undefined) end(refused)
       })
