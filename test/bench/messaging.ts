@@ -15,6 +15,7 @@ import type { Room } from "../support/messaging/room.ts"
 import { developmentWorld } from "../support/messaging/world.ts"
 import { startPostgres } from "../support/postgres-server.ts"
 import { startProgram } from "../support/program.ts"
+import { postmasterOf } from "./cpu/processor-time.ts"
 import { appender, commitTo, inBatches, newcomer } from "./messaging/cast.ts"
 import { fanOut } from "./messaging/fan-out.ts"
 import { baseName, type Contender, measure, type Row, workers } from "./messaging/measure.ts"
@@ -44,6 +45,7 @@ export async function run({ rounds, seconds, conversations, streams, log }: type
     closing.push(() => program.end("SIGTERM"))
     const { db, close } = openPostgres(postgres.url, { maxConnections: workers })
     closing.push(close)
+    const processes = { server: program.pid, database: await postmasterOf(db) }
     await sql`create table bench_row (id integer primary key, n integer not null)`.execute(db)
     await sql`insert into bench_row select id, 0 from generate_series(0, ${sql.lit(workers - 1)}) as id`.execute(db)
 
@@ -84,8 +86,8 @@ export async function run({ rounds, seconds, conversations, streams, log }: type
       { name: "claims of one key package", act: target, most: 450 },
       { name: "fetches of 50 envelopes", act: (worker) => fetched(devices[worker], one.id, 1n) },
     ]
-    const rows = await measure(contenders, rounds, seconds)
-    return [...rows, ...(await asTheLogGrows()), ...(await fanOut(world, { streams, appends: 20 }))]
+    const rows = await measure(contenders, rounds, seconds, processes)
+    return [...rows, ...(await asTheLogGrows()), ...(await fanOut(world, { processes, streams, appends: 20 }))]
 
     /** The same appends and fetches, when the log has become long. */
     async function asTheLogGrows(): Promise<Row[]> {
@@ -104,6 +106,7 @@ export async function run({ rounds, seconds, conversations, streams, log }: type
           ],
           1,
           seconds,
+          processes,
         )
         grown.push(...measured.slice(1))
       }

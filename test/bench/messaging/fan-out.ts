@@ -8,19 +8,34 @@ import { createGrpcTransport } from "@connectrpc/connect-node"
 import { callsOver } from "../../support/messaging/calls.ts"
 import type { World } from "../../support/messaging/world.ts"
 import { appender, inBatches, newcomer } from "./cast.ts"
-import { quantiles, type Row } from "./measure.ts"
+import { type Processes, quantiles, type Row, startMeter } from "./measure.ts"
 
 const streamsOfDevice = 4
 
-/** @param streams At most four times the leaves that a commit adds. */
-export async function fanOut(world: World, { streams, appends }: { streams: number; appends: number }): Promise<Row[]> {
-  const ours = await heardOn(world, { streams, appends, open: () => createGrpcTransport({ baseUrl: world.baseUrl }) })
-  const bare = await bareStreams(streams, appends)
-  const [of, to] = [quantiles(ours), quantiles(bare)]
-  return [
-    { name: `a write to ${streams} bare streams`, ratio: 1, ...to },
-    { name: `an append to ${streams} streams`, ratio: to.p50Ms / of.p50Ms, ...of },
-  ]
+/**
+ * The readers' own work takes most of the time until all have heard: they share this process. `serverMicros` has the
+ * server's part.
+ *
+ * @param streams At most four times the leaves that a commit adds.
+ */
+export async function fanOut(
+  world: World,
+  { processes, streams, appends }: { processes: Processes; streams: number; appends: number },
+): Promise<Row[]> {
+  const open = () => createGrpcTransport({ baseUrl: world.baseUrl })
+  const rows: Row[] = []
+  const bare = quantiles(await bareStreams(streams, appends))
+  rows.push({ name: `a write to ${streams} bare streams`, ratio: 1, ...bare })
+  for (const includeEnvelopes of [false, true]) {
+    let meter = startMeter(processes)
+    const onWarm = () => {
+      meter = startMeter(processes)
+    }
+    const of = quantiles(await heardOn(world, { streams, appends, open, includeEnvelopes, onWarm }))
+    const name = `an append to ${streams} streams${includeEnvelopes ? " that include it" : ""}`
+    rows.push({ name, ratio: bare.p50Ms / of.p50Ms, ...of, ...meter(appends) })
+  }
+  return rows
 }
 
 interface FanOut {
@@ -28,10 +43,14 @@ interface FanOut {
   readonly appends: number
   /** A connection, which fifty streams share. */
   readonly open: () => Transport
+  readonly includeEnvelopes?: boolean
+  /** Called when the first append, which is not counted, was heard. */
+  readonly onWarm?: () => void
 }
 
 /** Milliseconds from the call until each stream has heard of it. */
-export async function heardOn(world: World, { streams, appends, open: connect }: FanOut): Promise<number[]> {
+export async function heardOn(world: World, options: FanOut): Promise<number[]> {
+  const { streams, appends, open: connect, includeEnvelopes = false, onWarm = () => undefined } = options
   const transport = connect()
   const devices = await inBatches(Math.ceil(streams / streamsOfDevice), () => newcomer(world, transport, 1))
   const [sender, ...others] = devices
@@ -50,7 +69,7 @@ export async function heardOn(world: World, { streams, appends, open: connect }:
   const open = async (i: number) => {
     const device = devices[Math.floor(i / streamsOfDevice)] ?? sender
     const { conversations } = callsOver(connections[i % connections.length] ?? transport, device.credentials)
-    const events = conversations.subscribe({}, { signal: controller.signal })[Symbol.asyncIterator]()
+    const events = conversations.subscribe({ includeEnvelopes }, { signal: controller.signal })[Symbol.asyncIterator]()
     await events.next()
     const listen = async () => {
       let seen = head
@@ -74,8 +93,9 @@ export async function heardOn(world: World, { streams, appends, open: connect }:
     startedMs = performance.now()
     head += 1n
     await Promise.all([append(), all.promise])
-    // The first one warms everything up.
-    if (i === 0) heard.length = 0
+    if (i > 0) continue
+    heard.length = 0
+    onWarm()
   }
   controller.abort()
   return heard
