@@ -69,6 +69,9 @@ function varied({ name, type, isUnique }: Column): string {
   return value
 }
 
+/** Expired rows are swept while the others are measured. */
+const unexpired = { expires_at: "now() + interval '1 day'" }
+
 /** The tables of identities, sessions, tokens, clients, limits and audit. */
 export const accountTables: readonly Growth[] = [
   { table: "identity" },
@@ -77,14 +80,17 @@ export const accountTables: readonly Growth[] = [
   { table: "membership" },
   { table: "session" },
   { table: "refresh_token", set: { previous_token_id: "null" } },
-  { table: "id_token_use" },
+  { table: "id_token_use", set: unexpired },
   { table: "service_account" },
   { table: "service_secret" },
-  { table: "client_assertion_use" },
-  { table: "rate_limit" },
+  { table: "client_assertion_use", set: unexpired },
+  { table: "rate_limit", set: { full_at_us: "(extract(epoch from now() + interval '1 day') * 1000000)::bigint" } },
   {
     table: "revocation",
-    set: { kind: "'TOKEN'", key: "'key' || g", app_id: "''", min_version: "null", seq: "g + 100", is_pending: "false" },
+    set: {
+      ...unexpired,
+      ...{ kind: "'TOKEN'", key: "'key' || g", app_id: "''", min_version: "null", seq: "g + 100", is_pending: "false" },
+    },
   },
   {
     table: "audit_event",

@@ -2,13 +2,13 @@
 // decision on the conversation as the caller read it still holds: the epoch is the same, and nothing else restricts
 // messages. Every other message is appended alone.
 import { conversationAfter } from "@signet/kernel/messaging/after"
-import { lifetimeMs } from "@signet/kernel/messaging/limits"
 import type { AppendOutcome } from "@signet/kernel/messaging/ports"
 import type { Conversation } from "@signet/kernel/messaging/records"
 import type { VerifiedAppend } from "@signet/kernel/messaging/verified"
 import { answersOf, byParameter } from "../limits/count-several.ts"
 import { array, at } from "../sql.ts"
 import type { Access } from "./access.ts"
+import { pruneAt } from "./conversation-rows.ts"
 import { joinGate } from "./moving/gates.ts"
 
 /** An application message, and the conversation for which `decideAppend` accepted it. */
@@ -56,7 +56,7 @@ const appendAllText = `with wanted as materialized (
   window arrival as (partition by wanted.conversation_id order by wanted.place)
 ), headed as (
   update conversation set head_seq = last.seq, head_at = last.accepted_at,
-    prune_at = coalesce(prune_at, last.first_at + interval '${lifetimeMs.log} milliseconds')
+    prune_at = ${pruneAt("last.first_at")}
   from (
     select conversation_id, max(seq) as seq, max(accepted_at) as accepted_at, min(accepted_at) as first_at
     from placed group by conversation_id

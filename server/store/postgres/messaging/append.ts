@@ -4,7 +4,6 @@ import type { AuditEvent } from "@signet/kernel/audit/event"
 import { conversationAfter, receiptFacts } from "@signet/kernel/messaging/after"
 import { type AppendDecision, attemptOf, decideAppend } from "@signet/kernel/messaging/append"
 import type { ReceiptSigner } from "@signet/kernel/messaging/authority"
-import { lifetimeMs } from "@signet/kernel/messaging/limits"
 import type { AppendOutcome, Conversations } from "@signet/kernel/messaging/ports"
 import type { Conversation } from "@signet/kernel/messaging/records"
 import type { VerifiedAppend } from "@signet/kernel/messaging/verified"
@@ -18,9 +17,10 @@ import {
   conversationColumns,
   conversationOf,
   ownLeafColumn,
+  pruneAt,
   type WithRoster,
 } from "./conversation-rows.ts"
-import { loadLocked, update } from "./load.ts"
+import { loadLocked } from "./load.ts"
 import { joinGate, refuseIfExists } from "./moving/gates.ts"
 import { createTurns } from "./turns.ts"
 import { writeCommit } from "./write-commit.ts"
@@ -32,13 +32,12 @@ from conversation ${joinGate} where id = $1 for update of conversation for share
 const ownLeafText = `select ${ownLeafColumn("$2")} from conversation where id = $1`
 // Head and envelope in one statement: an application message changes nothing else.
 const appendText = `with head as (
-  update conversation set head_seq = $2::bigint, head_at = $9::timestamptz,
-    prune_at = coalesce(prune_at, $9::timestamptz + interval '${lifetimeMs.log} milliseconds')
+  update conversation set head_seq = $2::bigint, head_at = $8::timestamptz, prune_at = ${pruneAt("$8::timestamptz")}
   where id = $1 returning id
 )
 insert into conversation_log
-  (conversation_id, seq, epoch, kind, message, content_hash, sender_device_id, idempotency_key, accepted_at, receipt)
-select id, $2::bigint, $3::bigint, $4::text, $5::bytea, $6::bytea, $7::text, $8::bytea, $9::timestamptz, $10::bytea
+  (conversation_id, seq, epoch, kind, message, content_hash, sender_device_id, idempotency_key, accepted_at)
+select id, $2::bigint, $3::bigint, 'APPLICATION', $4::bytea, $5::bytea, $6::text, $7::bytea, $8::timestamptz
 from head`
 
 export function appendMessage(access: Access): Conversations["append"] {
@@ -121,21 +120,20 @@ async function write(
   const { commit } = append
   const receipt = commit && (append.resubmitted?.receipt ?? sign(receiptFacts(conversation, append, commit, decision)))
   const after = conversationAfter(conversation, append, decision, receipt?.hash ?? new Uint8Array())
-  await run(trx, appendText, [
-    append.conversationId,
-    decision.seq,
-    append.epoch,
-    commit === null ? "APPLICATION" : "COMMIT",
-    append.message,
-    append.contentHash,
-    append.deviceId,
-    append.idempotencyKey,
-    at(decision.acceptedAtMs),
-    receipt?.bytes ?? null,
-  ])
   if (commit !== null && receipt !== null) {
-    await update(trx, after.conversation)
-    await writeCommit(trx, { before: conversation, append, commit, decision, receipt: receipt.bytes })
+    const [before, bytes] = [conversation, receipt.bytes]
+    await writeCommit(trx, { before, after: after.conversation, append, commit, decision, receipt: bytes })
+  } else {
+    await run(trx, appendText, [
+      append.conversationId,
+      decision.seq,
+      append.epoch,
+      append.message,
+      append.contentHash,
+      append.deviceId,
+      append.idempotencyKey,
+      at(decision.acceptedAtMs),
+    ])
   }
   await appendAudit(log, audit)
   const answer = {

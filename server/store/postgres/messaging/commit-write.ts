@@ -5,6 +5,7 @@ import type { VerifiedAppend, VerifiedCommit } from "@signet/kernel/messaging/ve
 /** An accepted commit, with what its conversation was before it. */
 export interface CommitWrite {
   before: Conversation
+  after: Conversation
   append: VerifiedAppend
   commit: VerifiedCommit
   decision: Extract<AppendDecision, { is: "append" }>

@@ -1,5 +1,6 @@
 import type { AppId, ConversationId, DeviceId, PrincipalId, TenantId } from "@signet/kernel/ids"
 import { hex } from "@signet/kernel/messaging/bytes"
+import { lifetimeMs } from "@signet/kernel/messaging/limits"
 import type { Conversation, Directive, EpochState, ForkReport, Leaf } from "@signet/kernel/messaging/records"
 import { at, bytes, bytesOrNull } from "../sql.ts"
 import { tenantOf } from "./access.ts"
@@ -162,7 +163,7 @@ export const notOfDevice = `conversation.id in (
     except select conversation_id from conversation_leaf where device_id = $1 and to_seq is null)
   and status = 'ACTIVE' and app_id = $3 and tenant_id = $4`
 
-/** The changing values of a conversation after its id: `$1` to `$13` of `updateText`. */
+/** The changing values of a conversation after its id: `$1` to `$13` of `updateText` and `changedColumns`. */
 export const changedValues = (conversation: Conversation): readonly unknown[] => [
   conversation.id,
   conversation.status,
@@ -179,11 +180,15 @@ export const changedValues = (conversation: Conversation): readonly unknown[] =>
   conversation.mlsGroupId,
 ]
 
-export const updateText = `update conversation set
-  status = $2, epoch = $3, head_seq = $4, head_at = $5, state_tag = $6, receipt_hash = $7, group_context = $8,
-  interim_transcript_hash = $9, tree_hash = $10, directives = $11, fork_reports = $12,
-  mls_group_id = $13
-where id = $1`
+export const changedColumns = `status = $2, epoch = $3, head_seq = $4, head_at = $5, state_tag = $6, receipt_hash = $7,
+  group_context = $8, interim_transcript_hash = $9, tree_hash = $10, directives = $11, fork_reports = $12,
+  mls_group_id = $13`
+
+export const updateText = `update conversation set ${changedColumns} where id = $1`
+
+/** SQL of the time at which the log is pruned next, when an envelope is appended at `time`. */
+export const pruneAt = (time: string): string =>
+  `coalesce(prune_at, ${time} + interval '${lifetimeMs.log} milliseconds')`
 
 /** The columns of a new conversation. */
 export const insertColumns = [
