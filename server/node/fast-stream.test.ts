@@ -4,7 +4,7 @@ import { type IncomingMessage, request } from "node:http"
 import { type ClientHttp2Stream, connect } from "node:http2"
 import type { AddressInfo } from "node:net"
 import { create, fromBinary, toBinary } from "@bufbuild/protobuf"
-import type { ServiceImpl } from "@connectrpc/connect"
+import type { HandlerContext, ServiceImpl } from "@connectrpc/connect"
 import {
   ConversationService,
   SubscribeRequestSchema,
@@ -120,7 +120,8 @@ describe.each(["ours", "connect"] as const)("a stream that %s answers", (calls) 
 describe("a message that is written directly", () => {
   const beat = create(SubscribeResponseSchema, { event: { case: "heartbeat", value: {} } })
   const large = create(SubscribeResponseSchema, { event })
-  const unwritable: DirectWrite = () => expect.fail("there is no call")
+  const pathOf = (context: HandlerContext) => context.values.get(kDirectWrite)
+  const none: DirectWrite = { isOpen: false, write: () => expect.fail("there is no call") }
 
   /** The kinds of a stream's events; "end" for the frame that ends Connect and gRPC-Web. */
   async function kindsOf(reader: Reader): Promise<unknown[]> {
@@ -138,21 +139,21 @@ describe("a message that is written directly", () => {
   }
 
   test.each(readers)("stands between the first message and the end, and nowhere else (%s)", async (_, type, open) => {
-    let write = unwritable
+    let path = none
     const before: boolean[] = []
     const port = await serving("ours", async function* (_request, context) {
-      write = context.values.get(kDirectWrite)
-      before.push(write(beat))
+      path = pathOf(context)
+      before.push(path.isOpen, path.write(beat))
       yield { event }
-      await vi.waitFor(() => expect(write(beat)).toBe(true))
-      expect(write(beat)).toBe(true)
+      await vi.waitFor(() => expect(path.write(beat)).toBe(true))
+      expect([path.isOpen, path.write(beat)]).toEqual([true, true])
       yield { event }
     })
     const kinds = await kindsOf(await open(port, type))
-    expect(before).toEqual([false])
+    expect(before).toEqual([false, false])
     const end = type === "application/grpc" ? [] : ["end"]
     expect(kinds).toEqual(["welcomeAvailable", "heartbeat", "heartbeat", "welcomeAvailable", ...end])
-    expect(write(beat)).toBe(false)
+    expect([path.isOpen, path.write(beat)]).toEqual([false, false])
   })
 
   test.each(readers)("is refused while its reader is slow, and loses nothing (%s)", async (_, type, open) => {
@@ -160,7 +161,7 @@ describe("a message that is written directly", () => {
     const { promise: isFull, resolve: full } = Promise.withResolvers<void>()
     const port = await serving("ours", async function* (_request, context) {
       yield { event }
-      const write = context.values.get(kDirectWrite)
+      const { write } = pathOf(context)
       await vi.waitFor(() => expect(write(large)).toBe(true))
       for (written = 1; write(large); written++) expect(written).toBeLessThan(all)
       full()
@@ -173,25 +174,25 @@ describe("a message that is written directly", () => {
   })
 
   test.each(readers)("is refused once its reader has left (%s)", async (_, type, open) => {
-    let write = unwritable
+    let path = none
     const port = await serving("ours", async function* (_request, context) {
-      write = context.values.get(kDirectWrite)
+      path = pathOf(context)
       yield { event }
       await new Promise((resolve) => context.signal.addEventListener("abort", resolve))
     })
     const reader = await open(port, type)
-    await vi.waitFor(() => expect(write(beat)).toBe(true))
+    await vi.waitFor(() => expect(path.write(beat)).toBe(true))
     reader.destroy()
-    await vi.waitFor(() => expect(write(beat)).toBe(false), { timeout: 10_000 })
+    await vi.waitFor(() => expect(path.write(beat)).toBe(false), { timeout: 10_000 })
   })
 
   test("has no path through Connect's handlers", async () => {
     const answers: boolean[] = []
     const port = await serving("connect", async function* (_request, context) {
       yield { event }
-      answers.push(context.values.get(kDirectWrite)(beat))
+      answers.push(pathOf(context).isOpen, pathOf(context).write(beat))
     })
     expect(await kindsOf(await overHttp1(port, "application/connect+proto"))).toEqual(["welcomeAvailable", "end"])
-    expect(answers).toEqual([false])
+    expect(answers).toEqual([false, false])
   })
 })

@@ -2,12 +2,17 @@ import type { Message } from "@bufbuild/protobuf"
 import { createContextKey } from "@connectrpc/connect"
 
 /**
- * Writes a message of a stream to its reader at once, between two messages that the handler yields. A heartbeat goes
- * this way, because an idle stream's iterators cost more than the message.
- *
- * @returns False if nothing was written: the stream has no first message yet, has ended, its reader is slow, or the
- * transport has no such path. Then the handler yields the message.
+ * Writes messages of a stream to its reader at once, between two messages that the handler yields. Heartbeats and hints go
+ * this way, because the iterators of a waiting stream cost more than the message.
  */
-export type DirectWrite = (message: Message) => boolean
+export interface DirectWrite {
+  /** False before the stream's first message and after its last one, and always if the transport has no such path. */
+  readonly isOpen: boolean
+  /** @returns False if nothing was written: the path is not open, or the reader is slow. Then the handler yields the message. */
+  write(message: Message): boolean
+}
 
-export const kDirectWrite = createContextKey<DirectWrite>(() => false, { description: "direct write" })
+export const kDirectWrite = createContextKey<DirectWrite>(
+  { isOpen: false, write: () => false },
+  { description: "direct write" },
+)

@@ -107,7 +107,12 @@ async function* framesOf(
       gone: () => follow(request.gone(), call.aborting),
       values: request.values,
     })
-    call.context.values.set(kDirectWrite, (message) => call.write?.(frameOf(framing, message)) ?? false)
+    call.context.values.set(kDirectWrite, {
+      get isOpen() {
+        return call.write !== undefined
+      },
+      write: (message) => call.write?.(frameOf(framing, message)) ?? false,
+    })
     await options.requestGate?.(call.context)
     refuseCompression(header)
     const message = readBodyMessage(method, framing, await request.readBody(maxRequestBytes(method) + envelopeBytes))

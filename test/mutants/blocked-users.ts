@@ -30,14 +30,6 @@ export const blockedUserMutants: readonly Mutant[] = [
   },
   {
     ...inTables,
-    fault: "a claim by device id ignores the block",
-    file: "server/store/postgres/messaging/claims.ts",
-    from: "(user_id = any($5::text[]) or user_id in (select user_id from messaging_device where id = any($6::text[])))",
-    to: "user_id = any($5::text[]) and $6::text[] is not null",
-    name: "get no key package of the blocking user, and do not learn that there is one",
-  },
-  {
-    ...inTables,
     fault: "a repeated claim returns packages of a user who has blocked the requester since",
     file: "server/store/postgres/messaging/claims.ts",
     from: "claim: withoutPackagesOf(claim, blockerIds)",

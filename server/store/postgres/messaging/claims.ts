@@ -50,10 +50,10 @@ with claimed as (
   insert into claim_package (requester_device_id, claim_id, ref) select $5, $10, ref from found where ref is not null
 )
 select found.* from claimed left join found on true order by target_id`
-// The users of the targets who block the requester.
+// The users of claimed packages who block the requester.
 const blockersText = `select user_id from block_list
 where app_id = $1 and tenant_id = $2 and $3::text = any(blocked_user_ids) and user_id <> all($4::text[])
-  and (user_id = any($5::text[]) or user_id in (select user_id from messaging_device where id = any($6::text[])))`
+  and user_id = any($5::text[])`
 const withoutText = "update claim set without_device_ids = $3 where requester_device_id = $1 and id = $2"
 const findText = "select * from claim where requester_device_id = $1 and id = $2"
 const packagesText = `select ${columnsOf("key_package")}
@@ -103,7 +103,7 @@ export const claimPackages =
 /** The claim that has this id, without the packages of users who block the requester by now. */
 async function claimedBefore(
   trx: Database,
-  { id, requester, requestHash, place, addable, targets }: Parameters<KeyPackages["claim"]>[0],
+  { id, requester, requestHash, place, addable }: Parameters<KeyPackages["claim"]>[0],
 ): ReturnType<KeyPackages["claim"]> {
   const claim = await findClaim(trx, [requester.deviceId, id])
   const decision = decideClaim(claim, { requestHash, requesterDeviceId: requester.deviceId })
@@ -112,8 +112,7 @@ async function claimedBefore(
     ...placeOf(place),
     requester.userId,
     addable,
-    targets.userIds,
-    targets.deviceIds,
+    claim.packages.map(({ userId }) => userId),
   ])
   const blockerIds = blockers.map((row) => row.user_id)
   return { is: "claimed", claim: withoutPackagesOf(claim, blockerIds), low: [] }

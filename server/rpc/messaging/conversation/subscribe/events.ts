@@ -21,7 +21,7 @@ export interface Listener {
   readonly sentSeqs: Map<ConversationId, bigint>
 }
 
-type Needs = Pick<MessagingDeps, "store" | "clock"> & { readonly readTail: ReadTail }
+export type Needs = Pick<MessagingDeps, "store" | "clock"> & { readonly readTail: ReadTail }
 
 /** The event of a notice; undefined if the notice is outdated. */
 export async function eventOf(
@@ -100,24 +100,37 @@ export function beatAt(atMs: number): Notice {
   return lastBeat
 }
 
-async function envelopes(
+async function envelopes(deps: Needs, listener: Listener, hint: EnvelopesHint): Promise<Event | undefined> {
+  const { message, headSeq } = await readEnvelopes(deps, listener, hint)
+  reported(listener, { conversationId: hint.conversationId, headSeq })
+  const { event } = message
+  return event.case === "envelopeAvailable" ? event : undefined
+}
+
+type EnvelopesHint = Extract<Notice, { is: "envelopes" }>
+
+/** Streams that read the same page share its message. */
+const pages = new WeakMap<readonly Envelope[], { readonly message: SubscribeResponse; readonly headSeq: bigint }>()
+
+/** The message of a hint with the envelopes that it includes, and the number that it reports. */
+export async function readEnvelopes(
   deps: Needs,
-  listener: Listener,
-  { conversationId, headSeq }: Extract<Notice, { is: "envelopes" }>,
-): Promise<Event> {
-  const { deviceId, includeEnvelopes, sentSeqs } = listener
+  { deviceId, includeEnvelopes, sentSeqs }: Listener,
+  { conversationId, headSeq: hinted }: EnvelopesHint,
+): Promise<{ readonly message: SubscribeResponse; readonly headSeq: bigint }> {
   const afterSeq = sentSeqs.get(conversationId) ?? 0n
-  const found = includeEnvelopes ? await inline(deps, conversationId, deviceId, afterSeq) : []
-  const newest = [headSeq, ...found.map(({ seq }) => seq)].reduce((a, b) => (a > b ? a : b))
-  reported(listener, { conversationId, headSeq: newest })
-  return {
-    case: "envelopeAvailable",
-    value: {
-      conversationId,
-      headSeq: newest,
-      envelopes: found.map((envelope) => envelopeShape(envelope, deviceId)),
-    },
-  }
+  const page = includeEnvelopes ? await deps.readTail(conversationId, deviceId, afterSeq).catch(nothingLeft) : []
+  const known = pages.get(page)
+  // The sender's message has the idempotency key, too.
+  const isOwn = page.some(({ senderDeviceId }) => senderDeviceId === deviceId)
+  if (known !== undefined && !isOwn && known.headSeq >= hinted) return known
+  const included = smallEnough(page)
+  const headSeq = [hinted, ...included.map(({ seq }) => seq)].reduce((a, b) => (a > b ? a : b))
+  const envelopes = included.map((envelope) => envelopeShape(envelope, deviceId))
+  const event = { case: "envelopeAvailable", value: { conversationId, headSeq, envelopes } } as const
+  const made = { message: create(SubscribeResponseSchema, { event }), headSeq }
+  if (!isOwn) pages.set(page, made)
+  return made
 }
 
 /** Remembers that the stream has reported this number. */
@@ -126,15 +139,9 @@ export function reported({ sentSeqs }: Listener, of: { conversationId: Conversat
 }
 
 /** The envelopes that are small enough to include. */
-async function inline(
-  { readTail }: Needs,
-  id: ConversationId,
-  deviceId: DeviceId,
-  afterSeq: bigint,
-): Promise<readonly Envelope[]> {
-  const envelopes = await readTail(id, deviceId, afterSeq).catch(nothingLeft)
+function smallEnough(page: readonly Envelope[]): readonly Envelope[] {
   let size = 0
-  return envelopes.filter(({ message }) => {
+  return page.filter(({ message }) => {
     size += message.length
     return size <= maxBytes.inlineEnvelope
   })

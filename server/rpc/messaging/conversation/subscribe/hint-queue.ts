@@ -12,8 +12,12 @@ interface HintQueue {
   /** Discards the pending notices. */
   close(): void
   readonly size: number
-  /** True while the reader waits for a notice. */
+  /** True while the reader waits for a notice and the queue is not held. */
   readonly isAwaited: boolean
+  /** Keeps all notices until `release`. */
+  hold(): void
+  /** @param first The reader takes it before the kept notices. */
+  release(first?: Notice): void
 }
 
 const mostHints = 256
@@ -29,6 +33,7 @@ class Hints implements HintQueue {
   readonly #most: number
   #waiting: Map<string, Notice> | undefined
   #isClosed = false
+  #isHeld = false
   #wake: (() => void) | undefined
 
   constructor(most: number) {
@@ -41,12 +46,12 @@ class Hints implements HintQueue {
     const name = nameOf(notice)
     if (!this.#waiting.has(name) && this.#waiting.size >= this.#most) return false
     this.#waiting.set(name, newer(this.#waiting.get(name), notice))
-    this.#stir()
+    if (!this.#isHeld) this.#stir()
     return true
   }
 
   async next(): Promise<Notice | undefined> {
-    while (this.#waiting === undefined && !this.#isClosed) {
+    while ((this.#waiting === undefined || this.#isHeld) && !this.#isClosed) {
       await new Promise<void>((resolve) => {
         this.#wake = resolve
       })
@@ -69,7 +74,24 @@ class Hints implements HintQueue {
   }
 
   get isAwaited(): boolean {
-    return this.#wake !== undefined
+    return this.#wake !== undefined && !this.#isHeld
+  }
+
+  hold(): void {
+    this.#isHeld = true
+  }
+
+  release(first?: Notice): void {
+    this.#isHeld = false
+    if (this.#isClosed) return
+    if (first !== undefined) {
+      const kept = this.#waiting ?? new Map<string, Notice>()
+      const name = nameOf(first)
+      this.#waiting = new Map([[name, newer(kept.get(name), first)]])
+      kept.delete(name)
+      for (const [other, notice] of kept) this.#waiting.set(other, notice)
+    }
+    if (this.#waiting !== undefined) this.#stir()
   }
 
   #stir(): void {

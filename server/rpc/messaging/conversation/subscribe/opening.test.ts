@@ -162,7 +162,7 @@ describeOnPostgres("a stream", () => {
       const written: unknown[] = []
       let isSlow = false
       const context = calledBy(found ?? expect.fail("no device"), session)
-      context.values.set(kDirectWrite, (message) => !isSlow && written.push(message) > 0)
+      context.values.set(kDirectWrite, { isOpen: true, write: (message) => !isSlow && written.push(message) > 0 })
       const stream = subscribe(streaming, context, { includeEnvelopes: false })
       expect((await stream.next()).value?.event.case).toBe("keyPackageLow")
 

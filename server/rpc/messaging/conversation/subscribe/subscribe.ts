@@ -14,7 +14,8 @@ import type { Attendance } from "../../attendance.ts"
 import { counted } from "../../counted.ts"
 import type { MessagingDeps } from "../../deps.ts"
 import type { After, Beats } from "../../timers.ts"
-import { beatAt, type Event, eventOf, type Listener, messageOf, reported } from "./events.ts"
+import { createDirect } from "./direct.ts"
+import { beatAt, type Event, eventOf, type Listener } from "./events.ts"
 import { createHintQueue, type Notice } from "./hint-queue.ts"
 import { memberUsersOf } from "./interest.ts"
 import type { Rosters } from "./rosters.ts"
@@ -56,16 +57,9 @@ export async function* subscribe(
     for (const close of closing.splice(0)) close()
   }
   const listener: Listener = { deviceId: device.id, includeEnvelopes, sentSeqs: new Map() }
-  const write = context.values.get(kDirectWrite)
-  /** Writes the event of a notice at once, if it needs no read. Only a stream whose handler waits is known to be alive. */
-  const writeNow = (notice: Notice): boolean => {
-    const message = queue.isAwaited ? messageOf(listener, notice) : undefined
-    if (message === undefined || !write(message)) return false
-    if (notice.is === "envelopes") reported(listener, notice)
-    return true
-  }
+  const direct = createDirect(deps, listener, queue, context.values.get(kDirectWrite))
   const push = (notice: Notice) => {
-    if (!writeNow(notice) && !queue.push(notice)) end(slow())
+    if (!direct.deliver(notice) && !queue.push(notice)) end(slow())
   }
   try {
     const onGone = () => end(endOf(context.signal))
@@ -117,7 +111,7 @@ export async function* subscribe(
     const logProgress = await look(null)
     const beat = () => {
       const notice = beatAt(deps.clock.nowMs())
-      if (!writeNow(notice)) {
+      if (!direct.write(notice)) {
         untaken++
         if (untaken > mostUntaken || !queue.push(notice)) return end(slow())
       }
