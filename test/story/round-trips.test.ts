@@ -1,23 +1,28 @@
 // The number of database round trips of the most frequent calls, which dominates their cost.
-import { afterAll, beforeAll, expect, test } from "vitest"
+import { afterAll, beforeAll, describe, expect, test } from "vitest"
 import { linkPending } from "../../server/store/postgres/audit/audit-chain.ts"
 import { testSeals } from "../support/audit-log-deps.ts"
 import { type Clients, clientsOver, protocols } from "../support/clients.ts"
 import { addMachine, assertion, basic, type Machine, postForm } from "../support/machines.ts"
+import { newClaimId } from "../support/messaging/committing.ts"
+import { newDevice, type TestDevice } from "../support/messaging/device.ts"
+import type { Room } from "../support/messaging/room.ts"
+import { type MessagingServer, startMessagingServer } from "../support/messaging/test-server.ts"
 import { describeOnPostgres } from "../support/postgres.ts"
-import { startTestServer, type TestServer } from "../support/server.ts"
 import { roundTrips } from "../support/statements.ts"
 
+const overGrpc = protocols.gRPC ?? expect.unreachable()
+
 describeOnPostgres("round trips to the database", () => {
-  let server: TestServer
+  let server: MessagingServer
   let notes: Machine
   let machine: Machine
   let clients: Clients
   beforeAll(async () => {
-    server = await startTestServer({ store: "postgres" })
+    server = await startMessagingServer({ store: "postgres" })
     notes = await addMachine(server, { ownedAudiences: ["svc-notes"], scopes: ["auth.introspect", "notes.read"] })
     machine = await addMachine(server)
-    clients = clientsOver(protocols.gRPC?.(server.url) ?? expect.unreachable())
+    clients = clientsOver(overGrpc(server.url))
   })
   afterAll(() => server?.close())
 
@@ -65,5 +70,40 @@ describeOnPostgres("round trips to the database", () => {
     }
     await refresh()
     expect(await roundTrips(refresh)).toHaveLength(2)
+  })
+
+  describe("of messaging", () => {
+    let alice: TestDevice
+    let bob: TestDevice
+    let room: Room
+    beforeAll(async () => {
+      const device = async (subject: string) => {
+        const one = await newDevice(overGrpc(server.url), await server.person(subject))
+        await one.register()
+        await one.upload(60)
+        return one
+      }
+      alice = await device("alice")
+      bob = await device("ben")
+      room = await alice.createGroup([bob.userId])
+    })
+
+    test("a message", async () => {
+      expect(await roundTrips(() => alice.send(room, "hello"))).toHaveLength(6)
+    })
+
+    test("a commit, and the five of the read that follows", async () => {
+      expect(await roundTrips(() => alice.update(room))).toHaveLength(11 + 5)
+    })
+
+    test("a claim of a key package", async () => {
+      const claim = () =>
+        alice.calls.keyPackages.claimKeyPackages({
+          claimId: newClaimId(),
+          conversationId: room.id,
+          userIds: [bob.userId],
+        })
+      expect(await roundTrips(claim)).toHaveLength(12)
+    })
   })
 })

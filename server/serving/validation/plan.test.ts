@@ -33,7 +33,7 @@ describe.each(inputs.map((desc) => [desc.name, desc] as const))("%s", (_, desc) 
       fc.property(messages(desc), (message) => {
         expect(violationsOf(message)).toEqual(expected(desc, message))
       }),
-      { numRuns: effort(4, 1_500, 100_000) },
+      { numRuns: effort(2, 1_500, 100_000) },
     )
   })
 })

@@ -122,7 +122,8 @@ async function write(
   const after = conversationAfter(conversation, append, decision, receipt?.hash ?? new Uint8Array())
   if (commit !== null && receipt !== null) {
     const [before, bytes] = [conversation, receipt.bytes]
-    await writeCommit(trx, { before, after: after.conversation, append, commit, decision, receipt: bytes })
+    const written = { before, after: after.conversation, append, commit, decision, receipt: bytes }
+    await writeCommit(trx, written, audit.length === 0)
   } else {
     await run(trx, appendText, [
       append.conversationId,

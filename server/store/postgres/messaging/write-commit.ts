@@ -3,6 +3,7 @@ import { equalBytes } from "@signet/kernel/messaging/bytes"
 import { maxBytes } from "@signet/kernel/messaging/limits"
 import type { Leaf } from "@signet/kernel/messaging/records"
 import type { VerifiedCommit } from "@signet/kernel/messaging/verified"
+import { commitMarker } from "../batched-query.ts"
 import { type Database, run } from "../sql.ts"
 import { buffers } from "./access.ts"
 import type { CommitWrite } from "./commit-write.ts"
@@ -44,10 +45,12 @@ select id, $23::bytea, 0, $25::bytea from changed where $25::bytea is not null o
 const chunkText = `insert into tree_chunk (conversation_id, hash, index, chunk) values ($1, $2, $3, $4)
 on conflict do nothing`
 
-export async function writeCommit(trx: Database, write: CommitWrite): Promise<void> {
+/** @param isLast True if the transaction writes nothing else: then it is committed with the last statement. */
+export async function writeCommit(trx: Database, write: CommitWrite, isLast: boolean): Promise<void> {
   const { before, after, append, commit, decision, receipt } = write
   const leaves = changeOf(before.roster, commit.roster)
-  await run(trx, commitText, [
+  const isWhole = isLast && isOneStatement(write, leaves)
+  await run(trx, isWhole ? commitMarker + commitText : commitText, [
     ...changedValues(after),
     append.epoch,
     append.message,
@@ -63,11 +66,17 @@ export async function writeCommit(trx: Database, write: CommitWrite): Promise<vo
     commit.tree?.bytes.length ?? null,
     commit.tree?.bytes.subarray(0, maxBytes.treeChunk) ?? null,
   ])
+  if (isWhole) return
   await writeLeaves(trx, before.id, leaves, decision.seq)
   if (before.epoch === 0n) await run(trx, forgetAskedText, [before.id])
   if (commit.tree !== null) await writeFurtherChunks(trx, before.id, commit.tree)
   await writeWelcomes(trx, write)
 }
+
+const isOneStatement = ({ before, commit }: CommitWrite, { added, gone }: LeafChange): boolean =>
+  added.length + gone.length + commit.welcomes.length === 0 &&
+  before.epoch !== 0n &&
+  (commit.tree?.bytes.length ?? 0) <= maxBytes.treeChunk
 
 /** The leaves that a commit adds, ends, and gives another credential. */
 interface LeafChange {
