@@ -16,9 +16,9 @@ export interface Hub {
   update(subscription: Subscription, interest: Interest): void
   remove(subscription: Subscription): void
   deliver(hint: Hint): void
-  /** For each followed conversation, the lowest of its subscribers' `sentSeqs`. Equal until one of them changes. */
+  /** For each followed conversation, the lowest of its subscribers' `sentSeqs`. The same object until one of them changes. */
   heads(): ReadonlyMap<ConversationId, bigint>
-  /** What all subscriptions follow. Equal until one of them changes. */
+  /** The ids that the subscriptions follow, each once. The same object until a subscription changes. */
   followed(): Followed
   readonly subscriptions: ReadonlySet<Subscription>
 }

@@ -29,7 +29,7 @@ export function createDirect(
     let unwritten: Notice | undefined = hint
     try {
       const { message, headSeq } = await readEnvelopes(deps, listener, hint)
-      if (path.write(message)) {
+      if (!queue.isClosed && path.write(message)) {
         reported(listener, { conversationId: hint.conversationId, headSeq })
         unwritten = undefined
       }

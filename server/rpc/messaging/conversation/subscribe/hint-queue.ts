@@ -12,6 +12,7 @@ interface HintQueue {
   /** Discards the pending notices. */
   close(): void
   readonly size: number
+  readonly isClosed: boolean
   /** True while the reader waits for a notice and the queue is not held. */
   readonly isAwaited: boolean
   /** Keeps all notices until `release`. */
@@ -71,6 +72,10 @@ class Hints implements HintQueue {
 
   get size(): number {
     return this.#waiting?.size ?? 0
+  }
+
+  get isClosed(): boolean {
+    return this.#isClosed
   }
 
   get isAwaited(): boolean {
