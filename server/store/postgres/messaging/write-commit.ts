@@ -42,6 +42,7 @@ const commitText = `with changed as (
 )
 insert into tree_chunk (conversation_id, hash, index, chunk)
 select id, $23::bytea, 0, $25::bytea from changed where $25::bytea is not null on conflict do nothing`
+const wholeCommitText = commitMarker + commitText
 const chunkText = `insert into tree_chunk (conversation_id, hash, index, chunk) values ($1, $2, $3, $4)
 on conflict do nothing`
 
@@ -50,7 +51,7 @@ export async function writeCommit(trx: Database, write: CommitWrite, isLast: boo
   const { before, after, append, commit, decision, receipt } = write
   const leaves = changeOf(before.roster, commit.roster)
   const isWhole = isLast && isOneStatement(write, leaves)
-  await run(trx, isWhole ? commitMarker + commitText : commitText, [
+  await run(trx, isWhole ? wholeCommitText : commitText, [
     ...changedValues(after),
     append.epoch,
     append.message,
