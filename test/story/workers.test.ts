@@ -14,6 +14,7 @@ import { type RunningProgram, startProgram } from "../support/program.ts"
 import { startTestServer } from "../support/server.ts"
 
 const writerCount = 8
+const loopRuns = "a loop without end runs"
 const calls = effort(60, 300, 5_000)
 
 // Each worker starts in seconds.
@@ -182,12 +183,14 @@ function suite(): void {
   })
 }
 
-/** Attaches a debugger to a process of Node, which then runs a loop without end. */
+/** Attaches a debugger to a process of Node, which then runs a loop without end. Returns when the loop runs. */
 async function blockEventLoop(pid: number, output: () => string): Promise<void> {
   process.kill(pid, "SIGUSR1")
   const listening = /Debugger listening on (ws:\S+)/
   await expect.poll(output, { timeout: 30_000 }).toMatch(listening)
   const socket = new WebSocket(listening.exec(output())?.[1] ?? "")
   await new Promise((resolve) => socket.addEventListener("open", resolve, { once: true }))
-  socket.send(JSON.stringify({ id: 1, method: "Runtime.evaluate", params: { expression: "for (;;);" } }))
+  const expression = `process._rawDebug("${loopRuns}"); for (;;);`
+  socket.send(JSON.stringify({ id: 1, method: "Runtime.evaluate", params: { expression } }))
+  await expect.poll(output, { timeout: 30_000, interval: 5 }).toContain(loopRuns)
 }
