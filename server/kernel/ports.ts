@@ -1,7 +1,7 @@
 // The kernel's boundary: interfaces that handlers use to act. server/store, server/keys and server/providers implement
 // them; the programs connect them.
 
-import type { AdministrationTx, Place, PlaceFacts } from "./administration/ports.ts"
+import type { AdministrationTx, Members, Place, PlaceFacts } from "./administration/ports.ts"
 import type { CheckpointHeads } from "./audit/checkpoint.ts"
 import type { CountQuery, EventCounts } from "./audit/count.ts"
 import type { AuditEvent } from "./audit/event.ts"
@@ -73,8 +73,9 @@ export interface Store {
   readonly clients: ClientCalls
   readonly refreshes: RefreshCalls
   readonly signIns: SignInCalls
-  /** Runs outside transactions. */
+  /** Run outside transactions. */
   readonly apps: AppCalls
+  readonly members: Pick<Members, "activeUsers">
   /** True if the database answers and its migrations match this program. */
   isReady(): Promise<boolean>
 }

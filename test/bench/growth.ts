@@ -3,7 +3,6 @@
 import { sql } from "kysely"
 import { openPostgres } from "../../server/store/postgres/open.ts"
 import type { Database } from "../../server/store/postgres/sql.ts"
-import { analyzeGrown } from "../../server/store/postgres/statistics.ts"
 import { accountTables, type Growth, grow } from "../support/growth.ts"
 import { startPostgres } from "../support/postgres-server.ts"
 import { machineLoad, postmasterOf } from "./cpu/processor-time.ts"
@@ -54,8 +53,9 @@ export async function run({ rows, rounds, seconds }: typeof sizes.usual): Promis
     for (const to of rows) {
       // Each table needs a row that the others are like.
       if (from === 0) for (const [work, act] of works) await prepare?.(work, 1).then(() => act(0))
-      await grow(db, { from, to }, await filled(db))
-      await analyzeGrown(db)
+      await grow(db, { from, to }, await filled(db), "bulk")
+      // Autovacuum's work.
+      await sql`vacuum (analyze)`.execute(db)
       from = to
       for (const [work, measured] of await measureAll()) {
         const of = (value: (one: Measured) => number) => median(measured.map(value))

@@ -32,8 +32,8 @@ export const blockedUserMutants: readonly Mutant[] = [
     ...inTables,
     fault: "a repeated claim returns packages of a user who has blocked the requester since",
     file: "server/store/postgres/messaging/claims.ts",
-    from: "claim: withoutPackagesOf(claim, blockerIds)",
-    to: "claim",
+    from: "  return withoutPackagesOf(\n",
+    to: "  if (blockers.length > 0) return claim\n  return withoutPackagesOf(\n",
     name: "get no package from a claim that they made before the block",
   },
   {

@@ -78,6 +78,15 @@ export const objectMutants: readonly Mutant[] = [
     name: "keeps unexpired nonces, packages, claims and taken packages",
   },
   {
+    fault: "an object of the Worker claims for more devices than a commit adds",
+    file: "server/store/durable/device/claims.ts",
+    from: 'if (deviceIds.length > maxCount.subjectsPerCommit) return { is: "tooMany" }',
+    to: "",
+    test: "server/store/durable/device-objects.test.ts",
+    name: "are claimed for at most as many devices as a commit adds, whatever they have",
+    table: "test/support/messaging-store/key-packages.ts",
+  },
+  {
     fault: "claims are forgotten before their time",
     file: "server/store/durable/device/claims.ts",
     from: 'delete from claim where claimed_at <= ?"',

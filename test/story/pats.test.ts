@@ -322,6 +322,7 @@ describe("a garbled personal access token", () => {
         refreshes: opened.store.refreshes,
         signIns: opened.store.signIns,
         apps: opened.store.apps,
+        members: opened.store.members,
         isReady: () => count(() => opened.store.isReady()),
       },
       liveness: { find: (question) => count(() => opened.liveness.find(question)) },

@@ -24,25 +24,43 @@ interface Size {
 /**
  * Adds rows. A value that names a record differs from row to row, and is the same in all tables for the same number.
  * Foreign keys are not checked.
+ *
+ * @param way `indexed` adds to the indexes row by row, as calls do. `bulk` builds them afterwards, which takes a tenth
+ *   of the time for millions of rows, and counts the table's pages for the planner.
  */
-export async function grow(db: Database, size: Size, growths: readonly Growth[]): Promise<void> {
-  await db.connection().execute(async (session) => {
-    await sql`set session_replication_role = replica`.execute(session)
-    for (const { table, set = {} } of growths) {
-      const columns = await columnsOf(session, table)
-      const values = columns.map((column) => set[column.name] ?? varied(column))
-      const text = `insert into ${table} (${columns.map(({ name }) => name).join(", ")})
-        select ${values.join(", ")} from (select * from ${table} limit 1) as sample, generate_series(${size.from + 1}, ${size.to}) as g
-        on conflict do nothing`
-      const { numAffectedRows } = await sql
-        .raw(text)
-        .execute(session)
-        .catch((error: unknown) => Promise.reject(new Error(`${table} cannot grow`, { cause: error })))
-      if (Number(numAffectedRows) < (size.to - size.from) / 2)
-        throw new Error(`${table} grew by ${numAffectedRows} rows only`)
-    }
-    await sql`set session_replication_role = origin`.execute(session)
-  })
+export async function grow(
+  db: Database,
+  size: Size,
+  growths: readonly Growth[],
+  way: "indexed" | "bulk" = "indexed",
+): Promise<void> {
+  for (const growth of growths) {
+    const added = await db.transaction().execute(async (session) => {
+      await sql`set local session_replication_role = replica`.execute(session)
+      if (way === "indexed") return insert(session, size, growth)
+      await sql`lock table ${sql.table(growth.table)} in access exclusive mode`.execute(session)
+      await sql`set local maintenance_work_mem = '1GB'`.execute(session)
+      await sql`update pg_index set indisready = false, indisvalid = false
+        where indrelid = ${growth.table}::regclass`.execute(session)
+      const count = await insert(session, size, growth)
+      await sql`reindex table ${sql.table(growth.table)}`.execute(session)
+      return count
+    })
+    if (added < (size.to - size.from) / 2) throw new Error(`${growth.table} grew by ${added} rows only`)
+  }
+}
+
+async function insert(db: Database, { from, to }: Size, { table, set = {} }: Growth): Promise<number> {
+  const columns = await columnsOf(db, table)
+  const values = columns.map((column) => set[column.name] ?? varied(column))
+  const text = `insert into ${table} (${columns.map(({ name }) => name).join(", ")})
+    select ${values.join(", ")} from (select * from ${table} limit 1) as sample, generate_series(${from + 1}, ${to}) as g
+    on conflict do nothing`
+  const { numAffectedRows } = await sql
+    .raw(text)
+    .execute(db)
+    .catch((error: unknown) => Promise.reject(new Error(`${table} cannot grow`, { cause: error })))
+  return Number(numAffectedRows)
 }
 
 async function columnsOf(db: Database, table: string): Promise<readonly Column[]> {

@@ -5,7 +5,7 @@ import { sessionState } from "@signet/kernel/session/session"
 /** The accounts of a messaging service that runs beside the auth service, read from its store. */
 export function accountsOfStore(store: Store, clock: Clock): MessagingAccounts {
   return {
-    activeUsers: (ids, place) => store.transaction((tx) => tx.members.activeUsers(ids, place)),
+    activeUsers: store.members.activeUsers,
     async findSession(id) {
       const session = await store.transaction((tx) => tx.sessions.find(id))
       return session && { state: sessionState(session, clock.nowMs()), boundDeviceId: session.boundDeviceId }

@@ -73,6 +73,7 @@ export function createStore(db: Database, options: StoreOptions): Store {
     refreshes: refreshCalls(db, transactions),
     signIns: signInCalls(db, transactions),
     apps: appCalls(db),
+    members: { activeUsers: (...of) => retried(() => members(db).activeUsers(...of)) },
 
     transaction: (work) =>
       retried(() =>

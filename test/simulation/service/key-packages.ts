@@ -8,6 +8,7 @@ import {
   isClaimable,
   uploadFault,
 } from "@signet/kernel/messaging/key-package"
+import { maxCount } from "@signet/kernel/messaging/limits"
 import type { Blocks, Devices, KeyPackages } from "@signet/kernel/messaging/ports"
 import type { ClaimRecord, KeyPackageRecord } from "@signet/kernel/messaging/records"
 import { backUpOf } from "./back-up.ts"
@@ -64,10 +65,14 @@ export function modelKeyPackages(devices: Devices, blocks: Blocks): ModelKeyPack
       const owners = [...users, ...named].flatMap((one) => (one === undefined ? [] : [one.userId]))
       const asked = owners.filter((one) => !addable.includes(one))
       const blockers = await blocks.blockersOf(requester.userId, asked, place)
-      if (found !== undefined) return { is: "claimed", claim: withoutPackagesOf(found, blockers), low: [] }
+      const own = () => inventory(requester.deviceId, nowMs)
+      if (found !== undefined) {
+        return { is: "claimed", claim: withoutPackagesOf(found, blockers), low: [], inventory: own() }
+      }
       const blocking = [...users, ...named].flatMap((one) => (one && blockers.includes(one.userId) ? [one.id] : []))
       const ids = [...users, ...named].flatMap((one) => (one?.status === "ACTIVE" ? [one.id] : []))
       const targetIds = [...new Set(ids)].filter((one) => one !== requester.deviceId).sort()
+      if (targetIds.length > maxCount.subjectsPerCommit) return { is: "tooMany" }
       const chosen: KeyPackageRecord[] = []
       const withoutDeviceIds: DeviceId[] = []
       for (const deviceId of targetIds) {
@@ -86,7 +91,7 @@ export function modelKeyPackages(devices: Devices, blocks: Blocks): ModelKeyPack
         claimedAtMs: nowMs,
       }
       claims.set(id, claim)
-      return { is: "claimed", claim, low: [] }
+      return { is: "claimed", claim, low: [], inventory: own() }
     },
     inventory: async (deviceId, nowMs) => inventory(deviceId, nowMs),
     async retire(deviceId, refs) {

@@ -8,6 +8,7 @@ import { expect, test } from "vitest"
 import {
   changeOf,
   newAudit,
+  newDevice as newDeviceOf,
   newKeyPackage,
   newList,
   nowMs,
@@ -201,6 +202,31 @@ export function keyPackageSuite(store: () => MessagingStore): void {
     expect(await packages().claim(of, nowMs + 1_000, audit)).toEqual({ ...first, low: [] })
     expect(await packages().claim({ ...of, requestHash: random() }, nowMs, audit)).toEqual({ is: "mismatch" })
     expect(await packages().inventory(device.id, nowMs)).toMatchObject({ available: 2 })
+  })
+
+  test("are claimed for at most as many devices as a commit adds, whatever they have", async () => {
+    const userIds = await Promise.all(
+      Array.from({ length: maxCount.subjectsPerCommit / maxCount.devicesPerUser }, async () => {
+        const userId = freshId("prn")
+        const devices = Array.from({ length: maxCount.devicesPerUser }, () => newDeviceOf(userId))
+        await store().devices.change(changeOf(devices[0] ?? expect.fail(), { devices }))
+        return userId
+      }),
+    )
+    const [own, one] = [await newDevice(), await newDevice()]
+    await packages().upload([newKeyPackage(one)], nowMs)
+    await packages().upload([newKeyPackage(own), newKeyPackage(own)], nowMs)
+    const by = { requester: { deviceId: own.id, userId: own.userId } }
+    const { claim: full, inventory } = await claim(asked({ userIds, deviceIds: [own.id] }, by))
+    expect(full.withoutDeviceIds).toHaveLength(maxCount.subjectsPerCommit)
+    expect(inventory).toMatchObject({ available: 2, hasLastResort: false })
+    const audit = newAudit("key_package.claimed")
+    const more = asked({ userIds, deviceIds: [one.id] }, by)
+    expect(await packages().claim(more, nowMs, audit)).toEqual({ is: "tooMany" })
+    expect(await packages().inventory(one.id, nowMs)).toMatchObject({ available: 1 })
+    // Nothing keeps the id.
+    const less = { ...more, targets: { userIds: [], deviceIds: [one.id] } }
+    expect(await packages().claim(less, nowMs, audit)).toMatchObject({ is: "claimed", claim: { withoutDeviceIds: [] } })
   })
 
   test("in their last day are not claimed", async () => {

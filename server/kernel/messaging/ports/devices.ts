@@ -69,7 +69,8 @@ export interface KeyPackages {
    * Two claims never get the same package, except for a last resort. The same id and request always return the same
    * record; another request under the id returns "mismatch".
    * A device whose user blocks the requester is answered as one without a package, also if it was claimed before the
-   * block.
+   * block. A claim for more devices than a commit adds (`maxCount.subjectsPerCommit`) is "tooMany" and takes nothing.
+   * `inventory` is the requester's own.
    */
   claim(
     of: {
@@ -84,7 +85,11 @@ export interface KeyPackages {
     },
     nowMs: number,
     audit: AuditEvent,
-  ): Promise<{ is: "claimed"; claim: ClaimRecord; low: readonly DeviceId[] } | { is: "mismatch" }>
+  ): Promise<
+    | { is: "claimed"; claim: ClaimRecord; low: readonly DeviceId[]; inventory: Inventory }
+    | { is: "mismatch" }
+    | { is: "tooMany" }
+  >
   inventory(deviceId: DeviceId, nowMs: number): Promise<Inventory>
   /** Retires AVAILABLE packages: the given refs, or all. Idempotent. */
   retire(deviceId: DeviceId, refs: readonly Uint8Array[] | "all"): Promise<void>

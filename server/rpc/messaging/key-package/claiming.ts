@@ -1,7 +1,8 @@
 import type { HandlerContext } from "@connectrpc/connect"
 import { Refused } from "@signet/kernel/errors"
-import type { ClaimId, ConversationId, DeviceId, PrincipalId } from "@signet/kernel/ids"
+import type { ClaimId, ConversationId, PrincipalId } from "@signet/kernel/ids"
 import { addableByAnyone } from "@signet/kernel/messaging/block"
+import type { Inventory } from "@signet/kernel/messaging/key-package"
 import { maxCount } from "@signet/kernel/messaging/limits"
 import type { ClaimTargets } from "@signet/kernel/messaging/membership"
 import type { ClaimRecord, Conversation, MessagingDevice } from "@signet/kernel/messaging/records"
@@ -24,7 +25,7 @@ interface Claiming {
 
 /**
  * Claims one key package for each active device of the targets except the caller's own, and signs their ticket. The
- * same id returns the same packages and byte for byte the same ticket.
+ * same id returns the same packages and byte for byte the same ticket. `inventory` is the caller's own.
  *
  * @throws Refused RESOURCE_UNRESOLVED for a target elsewhere, LIMIT_EXCEEDED, RATE_LIMITED, IDEMPOTENCY_MISMATCH, and
  * NO_KEY_PACKAGE with the detail NoKeyPackage when no target has a package, or all of them block the caller.
@@ -33,7 +34,7 @@ export async function claimFor(
   deps: MessagingDeps,
   context: HandlerContext,
   { id, conversation, targets }: Claiming,
-): Promise<{ claim: ClaimRecord; ticket: Uint8Array }> {
+): Promise<{ claim: ClaimRecord; ticket: Uint8Array; inventory: Inventory }> {
   const device = deviceOf(context)
   const conversationId = conversation.id
   const place = { appId: device.appId, tenantId: device.tenantId }
@@ -43,7 +44,6 @@ export async function claimFor(
     user: device.userId,
     target: others.map((userId) => `${device.userId} ${userId}`),
   })
-  await ensureFew(deps, device, targets)
 
   const nowMs = deps.clock.nowMs()
   const outcome = await deps.store.keyPackages.claim(
@@ -66,7 +66,9 @@ export async function claimFor(
     }),
   )
   if (outcome.is === "mismatch") throw new Refused("IDEMPOTENCY_MISMATCH")
-  const { claim, low } = outcome
+  // A commit adds no more devices, so a larger claim would waste packages.
+  if (outcome.is === "tooMany") throw limitExceeded("subjects_per_commit", maxCount.subjectsPerCommit)
+  const { claim, low, inventory } = outcome
   deps.wakeups.publish(low.map((deviceId) => ({ is: "keyPackageLow", deviceId })))
   if (claim.packages.length === 0) {
     const none = { deviceIds: [...claim.withoutDeviceIds] }
@@ -84,7 +86,7 @@ export async function claimFor(
     })),
     issuedAtMs: claim.claimedAtMs,
   })
-  return { claim, ticket }
+  return { claim, ticket, inventory }
 }
 
 /**
@@ -111,14 +113,6 @@ async function ownersOf(
     [...userIds, ...owners].filter((id) => id !== device.userId),
   )
   return owners
-}
-
-/** A commit adds no more devices, so a larger claim would waste packages. @throws Refused LIMIT_EXCEEDED */
-async function ensureFew(deps: MessagingDeps, device: MessagingDevice, { userIds, deviceIds }: ClaimTargets) {
-  const active = await deps.store.devices.activeOf(userIds, device)
-  const asked = new Set<DeviceId>([...active.map(({ id }) => id), ...deviceIds])
-  asked.delete(device.id)
-  if (asked.size > maxCount.subjectsPerCommit) throw limitExceeded("subjects_per_commit", maxCount.subjectsPerCommit)
 }
 
 /** The same for targets in any order. */

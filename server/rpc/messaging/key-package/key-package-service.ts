@@ -31,7 +31,7 @@ export function keyPackageService(deps: MessagingDeps): ServiceImpl<typeof KeyPa
 
     async claimKeyPackages(request, context) {
       const conversation = await seen(deps, context, request.conversationId)
-      const { claim, ticket } = await claimFor(deps, context, {
+      const { claim, ticket, inventory } = await claimFor(deps, context, {
         id: idIn("clm", request.claimId),
         conversation,
         targets: {
@@ -39,7 +39,6 @@ export function keyPackageService(deps: MessagingDeps): ServiceImpl<typeof KeyPa
           deviceIds: request.deviceIds.map((id) => idIn("dev", id)),
         },
       })
-      const inventory = await keyPackages.inventory(deviceOf(context).id, deps.clock.nowMs())
       return { claim: claimShape(claim, ticket), inventory: inventoryShape(inventory) }
     },
 

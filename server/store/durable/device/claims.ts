@@ -2,6 +2,7 @@
 // each, and is finished here. A retry after a crash gets the same packages.
 import type { ClaimId, ConversationId, DeviceId } from "@signet/kernel/ids"
 import { decideClaim } from "@signet/kernel/messaging/key-package"
+import { maxCount } from "@signet/kernel/messaging/limits"
 import type { ClaimRecord, KeyPackageRecord } from "@signet/kernel/messaging/records"
 import { fromText, toText } from "../plain.ts"
 import { marks, type Sql } from "../sql.ts"
@@ -33,7 +34,7 @@ export interface ClaimAsked {
 export type Begun =
   | { readonly is: "take"; readonly deviceIds: readonly DeviceId[] }
   | { readonly is: "claimed"; readonly claim: ClaimRecord }
-  | { readonly is: "mismatch" }
+  | { readonly is: "mismatch" | "tooMany" }
 
 interface ClaimRow {
   id: ClaimId
@@ -64,6 +65,7 @@ export function beginClaim(sql: Sql, asked: ClaimAsked, nowMs: number): Begun {
         ? { is: "claimed", claim: recordOf(sql, row, requesterDeviceId) }
         : { is: "take", deviceIds: fromText(row.device_ids) }
     case "claim":
+      if (deviceIds.length > maxCount.subjectsPerCommit) return { is: "tooMany" }
       sql.run(
         `insert into claim (id, conversation_id, request_hash, device_ids, is_finished, without_device_ids, claimed_at)
         values (?, ?, ?, ?, 0, '[]', ?)`,

@@ -125,11 +125,11 @@ export abstract class DeviceObject extends StoredObject {
     })
   }
 
-  /** Begins a claim that this device makes. */
-  beginClaim(asked: ClaimAsked, nowMs: number): Begun {
+  /** Begins a claim that this device makes. The inventory is this device's. */
+  beginClaim(asked: ClaimAsked, nowMs: number): Begun & { inventory: Inventory } {
     return this.write(() => {
       sweepAfter(this.sql, nowMs + claimMs)
-      return beginClaim(this.sql, asked, nowMs)
+      return { ...beginClaim(this.sql, asked, nowMs), inventory: inventoryIn(this.sql, nowMs) }
     })
   }
 
@@ -137,12 +137,12 @@ export abstract class DeviceObject extends StoredObject {
   finishClaim(
     of: { readonly id: ClaimId; readonly requesterDeviceId: DeviceId },
     packages: readonly KeyPackageRecord[],
-    audit: AuditEvent,
-  ): { isFirst: boolean; claim: ClaimRecord } | undefined {
+    { audit, nowMs }: { readonly audit: AuditEvent; readonly nowMs: number },
+  ): { isFirst: boolean; claim: ClaimRecord; inventory: Inventory } | undefined {
     return this.write(() => {
       const finished = finishClaim(this.sql, of.id, of.requesterDeviceId, packages)
       if (finished?.isFirst) this.audit([audit])
-      return finished
+      return finished && { ...finished, inventory: inventoryIn(this.sql, nowMs) }
     })
   }
 

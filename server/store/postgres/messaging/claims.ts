@@ -2,36 +2,48 @@
 import type { ClaimId, ConversationId, DeviceId, PrincipalId } from "@signet/kernel/ids"
 import { withoutPackagesOf } from "@signet/kernel/messaging/block"
 import { decideClaim } from "@signet/kernel/messaging/key-package"
-import { keyPackagePool } from "@signet/kernel/messaging/limits"
+import { keyPackagePool, maxCount } from "@signet/kernel/messaging/limits"
+import { placeHeld } from "@signet/kernel/messaging/moving"
 import type { KeyPackages } from "@signet/kernel/messaging/ports"
 import type { ClaimRecord } from "@signet/kernel/messaging/records"
 import { at, bytes, type Database, run } from "../sql.ts"
 import { type Access, appendAudit, placeOf } from "./access.ts"
-import { claimableAt, type KeyPackageRow, keyPackageColumns, keyPackageOf } from "./key-package-rows.ts"
-import { lockPlaceGate } from "./moving/gates.ts"
+import {
+  type CountRow,
+  claimableAt,
+  countText,
+  inventoryOfRow,
+  type KeyPackageRow,
+  keyPackageColumns,
+  keyPackageOf,
+} from "./key-package-rows.ts"
+import { isGateOpen, lockPlaceGate } from "./moving/gates.ts"
 
 const claimable = "status = 'AVAILABLE' and not_before <= $6 and not_after > $7"
 const columnsOf = (table: string) => keyPackageColumns.map((column) => `${table}.${column}`).join(", ")
 // One statement records the claim, and only if that is new takes a package for each device, as `chooseKeyPackage` in
 // kernel/messaging/key-package.ts says. It skips rows that another claim has locked, so claims do not wait for each other.
 const takeText = `
-with claimed as (
-  insert into claim (id, requester_device_id, conversation_id, request_hash, without_device_ids, claimed_at)
-  values ($10, $5, $11, $12, '{}', $13) on conflict do nothing returning id
-), target as (
+with gate as materialized (
+  select 1 from messaging_gate gate where ${isGateOpen("$3::text", "$4::text", "$5::text")} for share of gate
+), target as materialized (
   select id as device_id, user_id <> all($9::text[]) and exists (
     select from block_list where app_id = $3 and tenant_id = $4 and user_id = messaging_device.user_id
       and $8::text = any(blocked_user_ids)
   ) as is_blocked
   from messaging_device
   where (user_id = any($1::text[]) or id = any($2::text[]))
-    and app_id = $3 and tenant_id = $4 and status = 'ACTIVE' and id <> $5 and exists (select from claimed)
+    and app_id = $3 and tenant_id = $4 and status = 'ACTIVE' and id <> $5
+), claimed as (
+  insert into claim (id, requester_device_id, conversation_id, request_hash, without_device_ids, claimed_at)
+  select $10, $5, $11, $12, '{}', $13 from gate where (select count(*) from target) <= ${maxCount.subjectsPerCommit}
+  on conflict do nothing returning id
 ), picked as (
   select chosen.ref from target cross join lateral (
     select ref from key_package
     where device_id = target.device_id and not is_blocked and not is_last_resort and ${claimable}
     order by not_after, ref limit 1 for update skip locked
-  ) chosen
+  ) chosen where exists (select from claimed)
 ), taken as (
   update key_package set status = 'CLAIMED' from picked where key_package.ref = picked.ref
   returning ${columnsOf("key_package")}
@@ -46,10 +58,14 @@ with claimed as (
     select * from key_package
     where device_id = target.device_id and not is_blocked and is_last_resort and ${claimable} limit 1
   ) last on taken.ref is null
+  where exists (select from claimed)
 ), recorded as (
   insert into claim_package (requester_device_id, claim_id, ref) select $5, $10, ref from found where ref is not null
 )
-select found.* from claimed left join found on true order by target_id`
+select found.*, claim.* from (
+  select exists (select from gate) as is_open, exists (select from claimed) as is_new, own.*
+  from (${countText("$5", "$6", "$7")}) own
+) claim left join found on true order by target_id`
 // The users of claimed packages who block the requester.
 const blockersText = `select user_id from block_list
 where app_id = $1 and tenant_id = $2 and $3::text = any(blocked_user_ids) and user_id <> all($4::text[])
@@ -60,62 +76,78 @@ const packagesText = `select ${columnsOf("key_package")}
 from claim_package join key_package on key_package.ref = claim_package.ref
 where requester_device_id = $1 and claim_id = $2 order by device_id`
 
-/** A device of the targets, with its package if there is one; null columns for a claim without devices. */
-type TakenRow = { target_id: DeviceId; is_low: boolean } & (KeyPackageRow | { ref: null })
+/** A device of the targets, with its package if there is one. Without devices, the only row has null columns. */
+type FoundRow = { target_id: DeviceId | null; is_low: boolean } & (KeyPackageRow | { ref: null })
+type TakenRow = FoundRow & CountRow & { is_open: boolean; is_new: boolean }
 
 export const claimPackages =
   ({ transact }: Access): KeyPackages["claim"] =>
   (of, nowMs, audit) =>
     transact<Awaited<ReturnType<KeyPackages["claim"]>>>(async (trx, log) => {
       const { id, requester, conversationId, targets, addable, place, requestHash } = of
-      await lockPlaceGate(trx, place, requester.deviceId)
-      const own = [requester.deviceId, id] as const
-      const rows = await run<TakenRow | { target_id: null }>(trx, takeText, [
-        targets.userIds,
-        targets.deviceIds,
-        ...placeOf(place),
-        requester.deviceId,
-        ...claimableAt(nowMs),
-        requester.userId,
-        addable,
-        id,
-        conversationId,
-        requestHash,
-        at(nowMs),
-      ])
-      if (rows.length === 0) return claimedBefore(trx, of)
-      const taken = rows.flatMap((row) => (row.target_id === null ? [] : [row]))
-      const withoutDeviceIds = taken.flatMap((row) => (row.ref === null ? [row.target_id] : []))
-      if (withoutDeviceIds.length > 0) await run(trx, withoutText, [...own, withoutDeviceIds])
+      const take = () =>
+        run<TakenRow>(trx, takeText, [
+          targets.userIds,
+          targets.deviceIds,
+          ...placeOf(place),
+          requester.deviceId,
+          ...claimableAt(nowMs),
+          requester.userId,
+          addable,
+          id,
+          conversationId,
+          requestHash,
+          at(nowMs),
+        ])
+      let rows = await take()
+      if (rows[0]?.is_open !== true) {
+        // The first claim of a place makes its gates.
+        await lockPlaceGate(trx, place, requester.deviceId)
+        rows = await take()
+      }
+      const [first] = rows
+      if (first?.is_open !== true) throw placeHeld()
+      const inventory = inventoryOfRow(first)
+      if (!first.is_new) {
+        const before = await claimedBefore(trx, of)
+        if (before === undefined) return { is: "tooMany" }
+        return before === "mismatch" ? { is: before } : { is: "claimed", claim: before, low: [], inventory }
+      }
+      const found = rows.flatMap((row) => (row.target_id === null ? [] : [{ ...row, target_id: row.target_id }]))
+      const withoutDeviceIds = found.flatMap((row) => (row.ref === null ? [row.target_id] : []))
+      if (withoutDeviceIds.length > 0) await run(trx, withoutText, [requester.deviceId, id, withoutDeviceIds])
       await appendAudit(log, [audit])
       const claim: ClaimRecord = {
         id,
         requesterDeviceId: requester.deviceId,
         conversationId,
         requestHash,
-        packages: taken.flatMap((row) => (row.ref === null ? [] : [keyPackageOf(row)])),
+        packages: found.flatMap((row) => (row.ref === null ? [] : [keyPackageOf(row)])),
         withoutDeviceIds,
         claimedAtMs: nowMs,
       }
-      return { is: "claimed", claim, low: taken.flatMap((row) => (row.is_low ? [row.target_id] : [])) }
+      return { is: "claimed", claim, low: found.flatMap((row) => (row.is_low ? [row.target_id] : [])), inventory }
     })
 
-/** The claim that has this id, without the packages of users who block the requester by now. */
+/** The claim that has this id, without the packages of users who block the requester by now; undefined if there is none. */
 async function claimedBefore(
   trx: Database,
   { id, requester, requestHash, place, addable }: Parameters<KeyPackages["claim"]>[0],
-): ReturnType<KeyPackages["claim"]> {
+): Promise<ClaimRecord | "mismatch" | undefined> {
   const claim = await findClaim(trx, [requester.deviceId, id])
+  if (claim === undefined) return undefined
   const decision = decideClaim(claim, { requestHash, requesterDeviceId: requester.deviceId })
-  if (claim === undefined || decision !== "again") return { is: "mismatch" }
+  if (decision !== "again") return "mismatch"
   const blockers = await run<{ user_id: PrincipalId }>(trx, blockersText, [
     ...placeOf(place),
     requester.userId,
     addable,
     claim.packages.map(({ userId }) => userId),
   ])
-  const blockerIds = blockers.map((row) => row.user_id)
-  return { is: "claimed", claim: withoutPackagesOf(claim, blockerIds), low: [] }
+  return withoutPackagesOf(
+    claim,
+    blockers.map((row) => row.user_id),
+  )
 }
 
 interface ClaimRow {

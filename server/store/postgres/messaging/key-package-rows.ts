@@ -1,4 +1,5 @@
 import type { DeviceId, PrincipalId } from "@signet/kernel/ids"
+import { type Inventory, inventoryOf } from "@signet/kernel/messaging/key-package"
 import { lifetimeMs } from "@signet/kernel/messaging/limits"
 import type { KeyPackageRecord } from "@signet/kernel/messaging/records"
 import { at, bytes } from "../sql.ts"
@@ -50,3 +51,18 @@ export const claimableAt = (nowMs: number): readonly [Date, Date] => [
   at(nowMs),
   at(nowMs + lifetimeMs.keyPackageReserve),
 ]
+
+/** SQL that counts a device's claimable packages. `from` and `until` are the bounds of `claimableAt`. */
+export const countText = (device: string, from: string, until: string): string =>
+  `select count(*) filter (where not is_last_resort) as available,
+    count(*) filter (where is_last_resort) as last_resorts
+  from key_package
+  where device_id = ${device} and status = 'AVAILABLE' and not_before <= ${from} and not_after > ${until}`
+
+export interface CountRow {
+  available: number
+  last_resorts: number
+}
+
+export const inventoryOfRow = (row: CountRow | undefined): Inventory =>
+  inventoryOf({ available: row?.available ?? 0, hasLastResort: (row?.last_resorts ?? 0) > 0 })

@@ -1,13 +1,13 @@
 import { createHash } from "node:crypto"
 import type { DeviceId } from "@signet/kernel/ids"
 import { equalBytes, hex } from "@signet/kernel/messaging/bytes"
-import { type Inventory, inventoryOf, uploadFault } from "@signet/kernel/messaging/key-package"
+import { type Inventory, uploadFault } from "@signet/kernel/messaging/key-package"
 import type { KeyPackages } from "@signet/kernel/messaging/ports"
 import type { KeyPackageRecord } from "@signet/kernel/messaging/records"
 import { at, type Database, run } from "../sql.ts"
 import { type Access, buffers, isTaken } from "./access.ts"
 import { claimPackages } from "./claims.ts"
-import { claimableAt } from "./key-package-rows.ts"
+import { type CountRow, claimableAt, countText, inventoryOfRow } from "./key-package-rows.ts"
 import { lockGate } from "./moving/gates.ts"
 
 // Serializes the uploads of one device.
@@ -19,9 +19,7 @@ select init_key, $1::text, package_hash from unnest($2::bytea[], $3::bytea[]) as
 on conflict do nothing returning init_key`
 const retireLastResortText = `update key_package set status = 'RETIRED'
 where device_id = $1 and status = 'AVAILABLE' and is_last_resort`
-const inventoryText = `select count(*) filter (where not is_last_resort) as available,
-  count(*) filter (where is_last_resort) as last_resorts
-from key_package where device_id = $1 and status = 'AVAILABLE' and not_before <= $2 and not_after > $3`
+const inventoryText = countText("$1", "$2", "$3")
 const retireText = `update key_package set status = 'RETIRED'
 where device_id = $1 and status = 'AVAILABLE' and ref = any($2::bytea[])`
 const retireAllText = "update key_package set status = 'RETIRED' where device_id = $1 and status = 'AVAILABLE'"
@@ -60,7 +58,7 @@ export function keyPackages(access: Access): KeyPackages {
     claim: claimPackages(access),
 
     async inventory(deviceId, nowMs) {
-      return countedIn(await ask<CountedRow>(inventoryText, [deviceId, ...claimableAt(nowMs)]))
+      return inventoryOfRow((await ask<CountRow>(inventoryText, [deviceId, ...claimableAt(nowMs)]))[0])
     },
 
     retire: (deviceId, refs) =>
@@ -72,17 +70,8 @@ export function keyPackages(access: Access): KeyPackages {
   }
 }
 
-interface CountedRow {
-  available: number
-  last_resorts: number
-}
-
 async function inventoryIn(trx: Database, deviceId: DeviceId, nowMs: number): Promise<Inventory> {
-  return countedIn(await run<CountedRow>(trx, inventoryText, [deviceId, ...claimableAt(nowMs)]))
-}
-
-function countedIn([row]: readonly CountedRow[]): Inventory {
-  return inventoryOf({ available: row?.available ?? 0, hasLastResort: (row?.last_resorts ?? 0) > 0 })
+  return inventoryOfRow((await run<CountRow>(trx, inventoryText, [deviceId, ...claimableAt(nowMs)]))[0])
 }
 
 const hashOf = (one: KeyPackageRecord): Buffer => createHash("sha256").update(one.bytes).digest()
