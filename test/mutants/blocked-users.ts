@@ -48,8 +48,8 @@ export const blockedUserMutants: readonly Mutant[] = [
     ...inObjects,
     fault: "an object of the Worker gives a package to a blocked user",
     file: "server/store/durable/key-packages.ts",
-    from: "const unblocked = begun.deviceIds.filter((deviceId) => !blocking.includes(deviceId))",
-    to: "const unblocked = blocking.length < 0 ? [] : begun.deviceIds",
+    from: "const unblocked = begun.deviceIds.filter((deviceId) => !blocked.includes(deviceId))",
+    to: "const unblocked = blocked.length < 0 ? [] : begun.deviceIds",
     name: "get no key package of the blocking user, and do not learn that there is one",
   },
   {

@@ -111,6 +111,11 @@ export abstract class UserObject extends HintSourceObject<UserAsk> {
     return this.isBlank() ? [] : activeDevices(this.sql)
   }
 
+  /** For a claim by that user: the active devices, and whether this user blocks that one. */
+  target(requester: PrincipalId): { readonly devices: readonly MessagingDevice[]; readonly isBlocking: boolean } {
+    return { devices: this.active(), isBlocking: this.isBlocking(requester) }
+  }
+
   lists(afterVersion: bigint, limit: number): readonly SignedDeviceList[] {
     this.requireReadable()
     return this.isBlank() ? [] : listsAfter(this.sql, afterVersion, limit)
