@@ -15,20 +15,26 @@ async function start(file: string, args: readonly string[]): Promise<Started & {
   return { ...started, child }
 }
 
+const introspection = "introspection"
+
 /** @param minted The name of the request whose token is introspected. */
 async function peerOf(
   name: string,
   { child, requests }: Awaited<ReturnType<typeof start>>,
   minted: string,
   callers: number,
-): Promise<Peer & { readonly works: Map<string, (caller: number) => Promise<unknown>> }> {
+): Promise<Required<Peer> & { readonly works: Map<string, (caller: number) => Promise<unknown>> }> {
   const call = (kind: string, caller: number, more: Record<string, string> = {}) => {
     const of = requests[`${kind} ${caller}`]
     if (of === undefined) throw new Error(`${name} has no ${kind} request`)
     return postForm(of.url, { ...of.form, ...more }, of.headers)
   }
   const tokens: string[] = []
-  for (let i = 0; i < callers; i++) tokens.push(String((await call(minted, i)).access_token))
+  // Filling tables takes longer than a token lives.
+  const prepare = async (work: string) => {
+    if (work !== introspection) return
+    for (let i = 0; i < callers; i++) tokens[i] = String((await call(minted, i)).access_token)
+  }
   const introspect = async (caller: number) => {
     const { active } = await call("introspect", caller, { token: tokens[caller] ?? "" })
     if (active !== true) throw new Error(`${name} does not know its token`)
@@ -38,8 +44,9 @@ async function peerOf(
     pid: child.pid ?? 0,
     works: new Map<string, (caller: number) => Promise<unknown>>([
       ["client_credentials", (caller: number) => call("token", caller)],
-      ["introspection", introspect],
+      [introspection, introspect],
     ]),
+    prepare,
     async stop() {
       const ended = once(child, "exit")
       child.disconnect()
@@ -66,6 +73,7 @@ export async function startSignet({ databaseUrl, callers }: PeerOptions): Promis
     return postJson(`${origin}/auth/login/idp-a`, login)
   }
   const prepare = async (work: string, seconds: number) => {
+    await peer.prepare(work, seconds)
     if (work !== signInWork) return
     const each = Math.ceil(seconds * signInsPerSecond)
     logins = await Promise.all(
