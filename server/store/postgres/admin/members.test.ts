@@ -1,3 +1,4 @@
+import type { PrincipalId, TenantId } from "@signet/kernel/ids"
 import type { Store } from "@signet/kernel/ports"
 import { afterAll, beforeAll, expect, test } from "vitest"
 import { describeOnEachStore, openTestStore, type TestStore } from "../../../../test/support/postgres.ts"
@@ -63,6 +64,24 @@ describeOnEachStore("members and invitations", (kind) => {
       expect(await tx.members.activeUsers(asked, { appId, tenantId: freshId("ten") })).toEqual([])
       expect(await tx.members.activeUsers([], { appId, tenantId })).toEqual([])
     })
+  })
+
+  test("active users are found by calls that share a statement", async () => {
+    const people = [await putPerson(store), await putPerson(store), await putPerson(store)]
+    const [ada, ben, cam] = people.map(({ principal }) => principal.id)
+    const { appId } = people[0]?.membership ?? expect.fail()
+    const of = (ids: (PrincipalId | undefined)[], place = { appId, tenantId: null as TenantId | null }) =>
+      store.members.activeUsers(
+        ids.flatMap((id) => id ?? []),
+        place,
+      )
+    const answers = await Promise.all([
+      of([ada]),
+      of([ben, cam, freshId("prn")]),
+      of([]),
+      of([cam], { appId, tenantId: freshId("ten") }),
+    ])
+    expect(answers.map((ids) => ids.toSorted())).toEqual([[ada], [ben, cam].toSorted(), [], []])
   })
 
   test("removed users of a place are distinguished from suspended and locked ones", async () => {

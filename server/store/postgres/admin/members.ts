@@ -3,14 +3,19 @@ import { membershipChange } from "@signet/kernel/authz/authority-change"
 import type { PrincipalId } from "@signet/kernel/ids"
 import { membershipRows } from "../identity/memberships.ts"
 import { among, newestFirst, only } from "../page.ts"
+import { retried } from "../retry.ts"
+import { findTogether } from "../several.ts"
 import { at, type Database, run } from "../sql.ts"
 import { raiseAuthority } from "./authority.ts"
 
 const isMember = "m.principal_id = p.id and m.app_id = $2 and m.context_id is null and m.status = 'ACTIVE'"
-const activeUsersText = `select p.id from principal p
-where p.id = any($1::text[]) and p.kind = 'USER' and p.status = 'ACTIVE'
-  and exists (select from membership m where ${isMember} and m.tenant_id is null)
-  and ($3::text is null or exists (select from membership m where ${isMember} and m.tenant_id = $3))`
+// One row, and the ids as one text, so that several calls can share the statement.
+const activeUsersText = `select array(
+  select p.id from principal p
+  where p.id = any(string_to_array($1::text, ' ')) and p.kind = 'USER' and p.status = 'ACTIVE'
+    and exists (select from membership m where ${isMember} and m.tenant_id is null)
+    and ($3::text is null or exists (select from membership m where ${isMember} and m.tenant_id = $3))
+) as ids`
 
 // A suspended or locked user may become active again.
 const isLasting =
@@ -20,6 +25,17 @@ const goneUsersText = `select asked.id from unnest($1::text[]) as asked(id) wher
   where p.id = asked.id and p.kind = 'USER' and p.status in ('ACTIVE', 'SUSPENDED', 'LOCKED')
     and exists (select from membership m where ${isLasting} and m.tenant_id is null)
     and ($3::text is null or exists (select from membership m where ${isLasting} and m.tenant_id = $3)))`
+
+type FindIds = (values: readonly unknown[]) => Promise<{ readonly ids: readonly PrincipalId[] } | undefined>
+
+const activeUsersBy =
+  (find: FindIds): Members["activeUsers"] =>
+  async (ids, { appId, tenantId }) =>
+    (await find([ids.join(" "), appId, tenantId]))?.ids ?? []
+
+/** Outside of transactions: calls share a statement. */
+export const activeUsersTogether = (db: Database): Members["activeUsers"] =>
+  activeUsersBy(findTogether((...of) => retried(() => run(db, ...of)), activeUsersText, ["text", "text", "text"]))
 
 export function members(db: Database): Members {
   return {
@@ -46,9 +62,7 @@ export function members(db: Database): Members {
       return (await newestFirst(query, page).execute()).map(membershipRows.fromRow)
     },
 
-    async activeUsers(ids, { appId, tenantId }) {
-      return (await run<{ id: PrincipalId }>(db, activeUsersText, [ids, appId, tenantId])).map(({ id }) => id)
-    },
+    activeUsers: activeUsersBy(async (values) => (await run<{ ids: PrincipalId[] }>(db, activeUsersText, values))[0]),
 
     async goneUsers(ids, { appId, tenantId }) {
       return (await run<{ id: PrincipalId }>(db, goneUsersText, [ids, appId, tenantId])).map(({ id }) => id)
