@@ -219,8 +219,8 @@ export const messagingStoreMutants: readonly Mutant[] = [
   {
     fault: "a last resort counts as one that can be given away",
     file: "server/store/postgres/messaging/claims.ts",
-    from: "from key_package\n      where device_id = target.device_id and not is_last_resort and ",
-    to: "from key_package\n      where device_id = target.device_id and ",
+    from: "from key_package\n        where device_id = target.device_id and not is_last_resort and ",
+    to: "from key_package\n        where device_id = target.device_id and ",
     test: "server/store/postgres/messaging/key-packages.test.ts",
     name: "run low when few are available: claimed and currently invalid ones and the last resort do not count",
     table: "test/support/messaging-store/key-packages.ts",

@@ -12,7 +12,7 @@ const isMember = "m.principal_id = p.id and m.app_id = $2 and m.context_id is nu
 // One row, and the ids as one text, so that several calls can share the statement.
 const activeUsersText = `select array(
   select p.id from principal p
-  where p.id = any(string_to_array($1::text, ' ')) and p.kind = 'USER' and p.status = 'ACTIVE'
+  where p.id = any((select string_to_array($1::text, ' '))::text[]) and p.kind = 'USER' and p.status = 'ACTIVE'
     and exists (select from membership m where ${isMember} and m.tenant_id is null)
     and ($3::text is null or exists (select from membership m where ${isMember} and m.tenant_id = $3))
 ) as ids`

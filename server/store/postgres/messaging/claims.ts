@@ -49,8 +49,10 @@ with gate as materialized (
   returning ${columnsOf("key_package")}
 ), found as (
   select target.device_id as target_id, (
-      select count(*) from key_package
-      where device_id = target.device_id and not is_last_resort and ${claimable}
+      select count(*) from (
+        select from key_package
+        where device_id = target.device_id and not is_last_resort and ${claimable} limit ${keyPackagePool.lowWater + 1}
+      ) few
     ) - (taken.ref is not null)::integer < ${keyPackagePool.lowWater} as is_low,
     ${keyPackageColumns.map((column) => `coalesce(taken.${column}, last.${column}) as ${column}`).join(", ")}
   from target left join taken on taken.device_id = target.device_id
