@@ -14,7 +14,7 @@ const activeUsersText = `select array(
   select p.id from principal p
   where p.id = any((select string_to_array($1::text, ' '))::text[]) and p.kind = 'USER' and p.status = 'ACTIVE'
     and exists (select from membership m where ${isMember} and m.tenant_id is null)
-    and ($3::text is null or exists (select from membership m where ${isMember} and m.tenant_id = $3))
+    and exists (select from membership m where ${isMember} and m.tenant_id is not distinct from $3::text)
 ) as ids`
 
 // A suspended or locked user may become active again.

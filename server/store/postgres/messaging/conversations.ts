@@ -55,6 +55,7 @@ type SeenRow = ConversationRow & WithRoster & { processed_seq: number | null; pr
 export function conversations(access: Access): Conversations {
   const { ask } = access
   const rosters = createRosters()
+  const findWhole = findTogether<ConversationRow & WithRoster>(ask, findText, ["text", "bytea"])
   const findOpened = findTogether<SeenRow & AnsweredColumns>(ask, openText, ["text", "text", "bytea", "bytea"])
   const wholeOf = (row: ConversationRow & WithRoster, known: KnownRoster | undefined) => {
     const receiptHash = bytesOrNull(row.receipt_hash)
@@ -70,7 +71,7 @@ export function conversations(access: Access): Conversations {
 
     async find(id) {
       const known = rosters.get(id)
-      const [row] = await ask<ConversationRow & WithRoster>(findText, [id, known?.receiptHash ?? null])
+      const row = await findWhole([id, known?.receiptHash ?? null])
       return row && wholeOf(row, known)
     },
 
