@@ -1,7 +1,7 @@
 // The kernel's boundary: interfaces that handlers use to act. server/store, server/keys and server/providers implement
 // them; the programs connect them.
 
-import type { AdministrationTx, Members, Place, PlaceFacts } from "./administration/ports.ts"
+import type { AdministrationTx, MemberCalls, Place, PlaceFacts } from "./administration/ports.ts"
 import type { CheckpointHeads } from "./audit/checkpoint.ts"
 import type { CountQuery, EventCounts } from "./audit/count.ts"
 import type { AuditEvent } from "./audit/event.ts"
@@ -75,7 +75,7 @@ export interface Store {
   readonly signIns: SignInCalls
   /** Run outside transactions. */
   readonly apps: AppCalls
-  readonly members: Pick<Members, "activeUsers">
+  readonly members: MemberCalls
   /** True if the database answers and its migrations match this program. */
   isReady(): Promise<boolean>
 }
@@ -126,6 +126,7 @@ export interface AppConnections {
 
 /** Reads of an app outside of transactions, each one statement. */
 export interface AppCalls {
+  find(appId: AppId): Promise<App | undefined>
   findWithConnections(appId: AppId, provider: Provider, platform: Platform): Promise<AppConnections>
   /** Also counts the call. A refused call reads nothing. */
   countAndFind(

@@ -7,7 +7,9 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import type { Transport } from "@connectrpc/connect"
 import { createConnectTransport } from "@connectrpc/connect-node"
+import { sql } from "kysely"
 import { maxGzipBytes } from "../../server/edge/node/build.ts"
+import { openPostgres } from "../../server/store/postgres/open.ts"
 import { serveEdge, workerBundle } from "../support/edge.ts"
 import { freePort } from "../support/free-port.ts"
 import { newClaimId } from "../support/messaging/committing.ts"
@@ -49,8 +51,12 @@ interface Backend {
 export async function run({ rounds, seconds, streams }: typeof sizes.usual): Promise<Row[]> {
   const closing: (() => unknown)[] = []
   try {
-    const left = await onPostgres(closing)
-    const right = await onWorker(closing)
+    const postgres = await startPostgres(durable)
+    if (postgres === undefined) throw new Error("there is no PostgreSQL to measure on")
+    closing.push(() => postgres.stop())
+    const left = await onPostgres(await newDatabase(postgres.url, "signet"), closing)
+    // The Worker's auth service has the same PostgreSQL.
+    const right = await onWorker(await newDatabase(postgres.url, "auth"), closing)
     const [mine, yours] = [await contendersOf("PostgreSQL", left), await contendersOf("the Worker", right)]
     // In turn, so that noise hits both.
     const turns = mine.flatMap((one, i) => [one, yours[i]].filter((each) => each !== undefined))
@@ -67,16 +73,20 @@ export async function run({ rounds, seconds, streams }: typeof sizes.usual): Pro
   }
 }
 
-async function onPostgres(closing: (() => unknown)[]): Promise<Backend> {
-  const postgres = await startPostgres(durable)
-  if (postgres === undefined) throw new Error("there is no PostgreSQL to measure on")
-  closing.push(() => postgres.stop())
+async function newDatabase(url: string, name: string): Promise<string> {
+  const { db, close } = openPostgres(url, { maxConnections: 1 })
+  await sql`create database ${sql.ref(name)}`.execute(db)
+  await close()
+  return Object.assign(new URL(url), { pathname: `/${name}` }).href
+}
+
+async function onPostgres(databaseUrl: string, closing: (() => unknown)[]): Promise<Backend> {
   const folder = mkdtempSync(join(tmpdir(), "signet-bench-"))
   closing.push(() => rmSync(folder, { recursive: true, force: true }))
   const settings = {
     SIGNET_PROFILE: "development",
     SIGNET_LIMITS: "off",
-    DATABASE_URL: postgres.url,
+    DATABASE_URL: databaseUrl,
     SIGNET_DATA: folder,
     PORT: String(await freePort()),
   }
@@ -92,8 +102,8 @@ async function onPostgres(closing: (() => unknown)[]): Promise<Backend> {
   }
 }
 
-async function onWorker(closing: (() => unknown)[]): Promise<Backend> {
-  const served = await serveEdge()
+async function onWorker(databaseUrl: string, closing: (() => unknown)[]): Promise<Backend> {
+  const served = await serveEdge({ databaseUrl })
   closing.push(() => served.close())
   return {
     world: developmentWorld(served.url, served),

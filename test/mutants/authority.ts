@@ -275,8 +275,8 @@ export const authorityMutants: readonly Mutant[] = [
   {
     fault: "who is gone from a tenant only is not gone",
     file: `${authority}/sign.ts`,
-    from: "tx.members.goneUsers([userId], place)",
-    to: "tx.members.goneUsers([userId], { ...place, tenantId: null })",
+    from: "store.members.goneUsers([userId], place)",
+    to: "store.members.goneUsers([userId], { ...place, tenantId: null })",
     test: scope,
     name: "a user without a membership in a tenant counts as removed there, but not in its app",
   },

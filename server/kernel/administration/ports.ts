@@ -106,15 +106,19 @@ interface MemberFilter {
   principalIds: readonly string[]
 }
 
+/** Reads outside of transactions. */
+export interface MemberCalls {
+  /** The subset that are active users with an active membership of the app, and of the tenant if one is given. */
+  activeUsers(ids: readonly PrincipalId[], place: Omit<Place, "contextId">): Promise<readonly PrincipalId[]>
+  /** The subset that left the place: neither ACTIVE nor SUSPENDED there, or unknown. */
+  goneUsers(ids: readonly PrincipalId[], place: Omit<Place, "contextId">): Promise<readonly PrincipalId[]>
+}
+
 export interface Members {
   find(id: MembershipId): Promise<Membership | undefined>
   lock(id: MembershipId): Promise<Membership | undefined>
   /** A null or empty field of the filter matches everything. */
   list(appId: AppId, filter: MemberFilter, page: Page): Promise<readonly Membership[]>
-  /** The subset that are active users with an active membership of the app, and of the tenant if one is given. */
-  activeUsers(ids: readonly PrincipalId[], place: Omit<Place, "contextId">): Promise<readonly PrincipalId[]>
-  /** The subset that left the place: neither ACTIVE nor SUSPENDED there, or unknown. */
-  goneUsers(ids: readonly PrincipalId[], place: Omit<Place, "contextId">): Promise<readonly PrincipalId[]>
   /** Every membership of the principal, in every app. */
   listOfPrincipal(id: PrincipalId): Promise<readonly Membership[]>
   /** Writes status, profile, scopes, updatedAtMs. */

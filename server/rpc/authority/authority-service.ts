@@ -36,10 +36,8 @@ export function authorityService(deps: AuthorityDeps): ServiceImpl<typeof Author
     listActiveUsers: counted(async (request, context) => {
       const place = await servedPlace(deps, context, request.place)
       const ids = [...new Set(request.userIds)].map((id) => idIn("prn", id, "user_ids"))
-      const [activeUserIds, goneUserIds] = await deps.store.transaction(async (tx) => [
-        await tx.members.activeUsers(ids, place),
-        await tx.members.goneUsers(ids, place),
-      ])
+      const { activeUsers, goneUsers } = deps.store.members
+      const [activeUserIds, goneUserIds] = await Promise.all([activeUsers(ids, place), goneUsers(ids, place)])
       return { activeUserIds: [...activeUserIds], goneUserIds: [...goneUserIds] }
     }),
 

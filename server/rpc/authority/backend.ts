@@ -10,7 +10,7 @@ import type { AuthorityDeps } from "./deps.ts"
 /** The calling backend. */
 export async function backendOf({ store }: Pick<AuthorityDeps, "store">, context: HandlerContext): Promise<Backend> {
   const { appId, tenantId } = callerOf(context)
-  const app = await store.transaction((tx) => tx.apps.findApp(appId))
+  const app = await store.apps.find(appId)
   return { appId, tenantId, isInstallation: app?.isInstallation === true }
 }
 

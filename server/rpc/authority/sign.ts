@@ -91,7 +91,7 @@ async function requireGone(
   { userId, place }: { userId: PrincipalId; place: Place },
   activeEntries: number,
 ): Promise<void> {
-  const gone = await store.transaction((tx) => tx.members.goneUsers([userId], place))
+  const gone = await store.members.goneUsers([userId], place)
   if (gone.length === 0 || activeEntries > 0) throw notTheCallers("user_id")
 }
 

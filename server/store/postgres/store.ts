@@ -8,7 +8,7 @@ import { contexts } from "./admin/contexts.ts"
 import { grants } from "./admin/grants.ts"
 import { findHeldAuthority } from "./admin/held-authority.ts"
 import { invitations } from "./admin/invitations.ts"
-import { activeUsersTogether, members } from "./admin/members.ts"
+import { memberCalls, members } from "./admin/members.ts"
 import { places } from "./admin/places.ts"
 import { principals } from "./admin/principals.ts"
 import { roles } from "./admin/roles.ts"
@@ -73,7 +73,7 @@ export function createStore(db: Database, options: StoreOptions): Store {
     refreshes: refreshCalls(db, transactions),
     signIns: signInCalls(db, transactions),
     apps: appCalls(db),
-    members: { activeUsers: activeUsersTogether(db) },
+    members: memberCalls(db),
 
     transaction: (work) =>
       retried(() =>

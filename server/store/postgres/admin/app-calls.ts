@@ -1,6 +1,7 @@
 // Reads of an app and its provider clients, each one statement outside of a transaction.
 import type { Counting, Taken } from "@signet/kernel/limits/ports"
 import type { AppCalls, AppConnections } from "@signet/kernel/ports"
+import type { Selectable } from "kysely"
 import { batched } from "../batches.ts"
 import {
   answersOf,
@@ -22,7 +23,7 @@ import {
 import { retried } from "../retry.ts"
 import { prefixed, rowOf } from "../row-mapping.ts"
 import type { AppTable, ProviderClientTable } from "../schema.ts"
-import { severalOf } from "../several.ts"
+import { findTogether, severalOf } from "../several.ts"
 import { type Database, run } from "../sql.ts"
 import { appRows, clientRows } from "./apps.ts"
 
@@ -34,6 +35,7 @@ left join provider_client as client
   on client.app_id = app.id and client.provider = $${first + 1} and client.platform = $${first + 2}
 order by client.connection`
 
+const appText = `select ${appRows.columns.join(", ")} from app where id = $1`
 const findText = `select ${columns} from ${joins(1, "true")}`
 const countAndFindText = `with ${countingText}
 select ${countedJsonText} as counted, ${columns} from ${joins(6, `not ${isRefusedText}`)}`
@@ -75,7 +77,12 @@ export function appCalls(db: Database): AppCalls {
         return { ...takenOf(counting, countedRows(rows[0])), ...connectionsOf(rows) }
       }),
   })
+  const find = findTogether<Selectable<AppTable>>((...of) => retried(() => run(db, ...of)), appText, ["text"])
   return {
+    async find(appId) {
+      const row = await find([appId])
+      return row && appRows.fromRow(row)
+    },
     findWithConnections: (...of) => retried(async () => connectionsOf(await run<Row>(db, findText, of))),
     countAndFind: (counting, way) => countAndFind({ counting, way }),
   }

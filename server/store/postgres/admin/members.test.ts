@@ -42,11 +42,11 @@ describeOnEachStore("members and invitations", (kind) => {
   test("only active users of a place are found", async () => {
     const [ada, bob, gone] = [await putPerson(store), await putPerson(store), await putPerson(store)]
     const guest = await putPerson(store)
-    await store.transaction(async (tx) => {
-      const { id: appId } = await putOwnApp(tx)
-      const tenantId = freshId("ten")
+    const tenantId = freshId("ten")
+    const { id: appId } = await store.transaction(async (tx) => {
+      const app = await putOwnApp(tx)
       const put = (of: Person, change: object) =>
-        tx.identities.insertMembership({ ...of.membership, id: freshId("mem"), appId, ...change })
+        tx.identities.insertMembership({ ...of.membership, id: freshId("mem"), appId: app.id, ...change })
       await put(ada, {})
       await put(ada, { tenantId })
       await put(bob, {})
@@ -55,15 +55,16 @@ describeOnEachStore("members and invitations", (kind) => {
       await put(guest, { contextId: freshId("ctx") })
       await put(gone, { status: "SUSPENDED" })
       await put(gone, { tenantId })
-      const ids = [ada, bob, gone, guest].map(({ principal }) => principal.id)
-      const asked = [...ids, freshId("prn")]
-      expect((await tx.members.activeUsers(asked, { appId, tenantId: null })).toSorted()).toEqual(
-        ids.slice(0, 2).toSorted(),
-      )
-      expect(await tx.members.activeUsers(asked, { appId, tenantId })).toEqual(ids.slice(0, 1))
-      expect(await tx.members.activeUsers(asked, { appId, tenantId: freshId("ten") })).toEqual([])
-      expect(await tx.members.activeUsers([], { appId, tenantId })).toEqual([])
+      return app
     })
+    const ids = [ada, bob, gone, guest].map(({ principal }) => principal.id)
+    const asked = [...ids, freshId("prn")]
+    expect((await store.members.activeUsers(asked, { appId, tenantId: null })).toSorted()).toEqual(
+      ids.slice(0, 2).toSorted(),
+    )
+    expect(await store.members.activeUsers(asked, { appId, tenantId })).toEqual(ids.slice(0, 1))
+    expect(await store.members.activeUsers(asked, { appId, tenantId: freshId("ten") })).toEqual([])
+    expect(await store.members.activeUsers([], { appId, tenantId })).toEqual([])
   })
 
   test("active users are found by calls that share a statement", async () => {
@@ -93,11 +94,11 @@ describeOnEachStore("members and invitations", (kind) => {
       await putPerson(store),
     ]
     const guest = await putPerson(store)
-    await store.transaction(async (tx) => {
-      const { id: appId } = await putOwnApp(tx)
-      const tenantId = freshId("ten")
+    const tenantId = freshId("ten")
+    const { id: appId } = await store.transaction(async (tx) => {
+      const app = await putOwnApp(tx)
       const put = (of: Person, change: object = {}) =>
-        tx.identities.insertMembership({ ...of.membership, id: freshId("mem"), appId, ...change })
+        tx.identities.insertMembership({ ...of.membership, id: freshId("mem"), appId: app.id, ...change })
       await put(ada)
       await put(ada, { tenantId })
       await put(locked)
@@ -113,14 +114,15 @@ describeOnEachStore("members and invitations", (kind) => {
       await put(removed, { tenantId, contextId: freshId("ctx") })
       await put(guest, { contextId: freshId("ctx") })
       await tx.principals.end(deleted.principal.id, "DEACTIVATED", 5)
-      const stranger = freshId("prn")
-      const ids = [ada, locked, suspended, removed, deleted, guest].map(({ principal }) => principal.id)
-      const gone = async (place: { appId: typeof appId; tenantId: typeof tenantId | null }) =>
-        (await tx.members.goneUsers([...ids, stranger], place)).toSorted()
-      expect(await gone({ appId, tenantId })).toEqual([...ids.slice(3), stranger].toSorted())
-      expect(await gone({ appId, tenantId: null })).toEqual([...ids.slice(4), stranger].toSorted())
-      expect(await tx.members.goneUsers([], { appId, tenantId })).toEqual([])
+      return app
     })
+    const stranger = freshId("prn")
+    const ids = [ada, locked, suspended, removed, deleted, guest].map(({ principal }) => principal.id)
+    const gone = async (place: { appId: typeof appId; tenantId: typeof tenantId | null }) =>
+      (await store.members.goneUsers([...ids, stranger], place)).toSorted()
+    expect(await gone({ appId, tenantId })).toEqual([...ids.slice(3), stranger].toSorted())
+    expect(await gone({ appId, tenantId: null })).toEqual([...ids.slice(4), stranger].toSorted())
+    expect(await store.members.goneUsers([], { appId, tenantId })).toEqual([])
   })
 
   test("members are listed by tenant, context, status and principal, in one app; a principal's in all of them", async () => {

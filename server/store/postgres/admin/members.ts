@@ -1,4 +1,4 @@
-import type { Members } from "@signet/kernel/administration/ports"
+import type { MemberCalls, Members } from "@signet/kernel/administration/ports"
 import { membershipChange } from "@signet/kernel/authz/authority-change"
 import type { PrincipalId } from "@signet/kernel/ids"
 import { membershipRows } from "../identity/memberships.ts"
@@ -10,9 +10,10 @@ import { raiseAuthority } from "./authority.ts"
 
 const isMember = "m.principal_id = p.id and m.app_id = $2 and m.context_id is null and m.status = 'ACTIVE'"
 // One row, and the ids as one text, so that several calls can share the statement.
+const askedIds = "(select string_to_array($1::text, ' '))::text[]"
 const activeUsersText = `select array(
   select p.id from principal p
-  where p.id = any((select string_to_array($1::text, ' '))::text[]) and p.kind = 'USER' and p.status = 'ACTIVE'
+  where p.id = any(${askedIds}) and p.kind = 'USER' and p.status = 'ACTIVE'
     and exists (select from membership m where ${isMember} and m.tenant_id is null)
     and exists (select from membership m where ${isMember} and m.tenant_id is not distinct from $3::text)
 ) as ids`
@@ -20,22 +21,27 @@ const activeUsersText = `select array(
 // A suspended or locked user may become active again.
 const isLasting =
   "m.principal_id = p.id and m.app_id = $2 and m.context_id is null and m.status in ('ACTIVE', 'SUSPENDED')"
-const goneUsersText = `select asked.id from unnest($1::text[]) as asked(id) where not exists (
-  select from principal p
-  where p.id = asked.id and p.kind = 'USER' and p.status in ('ACTIVE', 'SUSPENDED', 'LOCKED')
-    and exists (select from membership m where ${isLasting} and m.tenant_id is null)
-    and ($3::text is null or exists (select from membership m where ${isLasting} and m.tenant_id = $3)))`
+const goneUsersText = `select array(
+  select asked.id from unnest(${askedIds}) as asked(id) where not exists (
+    select from principal p
+    where p.id = asked.id and p.kind = 'USER' and p.status in ('ACTIVE', 'SUSPENDED', 'LOCKED')
+      and exists (select from membership m where ${isLasting} and m.tenant_id is null)
+      and exists (select from membership m where ${isLasting} and m.tenant_id is not distinct from $3::text))
+) as ids`
 
 type FindIds = (values: readonly unknown[]) => Promise<{ readonly ids: readonly PrincipalId[] } | undefined>
 
-const activeUsersBy =
-  (find: FindIds): Members["activeUsers"] =>
+const usersBy =
+  (find: FindIds): MemberCalls["activeUsers"] =>
   async (ids, { appId, tenantId }) =>
     (await find([ids.join(" "), appId, tenantId]))?.ids ?? []
 
-/** Outside of transactions: calls share a statement. */
-export const activeUsersTogether = (db: Database): Members["activeUsers"] =>
-  activeUsersBy(findTogether((...of) => retried(() => run(db, ...of)), activeUsersText, ["text", "text", "text"]))
+/** Outside of transactions: calls share statements. */
+export function memberCalls(db: Database): MemberCalls {
+  const together = (text: string): FindIds =>
+    findTogether((...of) => retried(() => run(db, ...of)), text, ["text", "text", "text"])
+  return { activeUsers: usersBy(together(activeUsersText)), goneUsers: usersBy(together(goneUsersText)) }
+}
 
 export function members(db: Database): Members {
   return {
@@ -60,12 +66,6 @@ export function members(db: Database): Members {
         .where(only("principal_id", filter.principalId))
         .where(among("principal_id", filter.principalIds))
       return (await newestFirst(query, page).execute()).map(membershipRows.fromRow)
-    },
-
-    activeUsers: activeUsersBy(async (values) => (await run<{ ids: PrincipalId[] }>(db, activeUsersText, values))[0]),
-
-    async goneUsers(ids, { appId, tenantId }) {
-      return (await run<{ id: PrincipalId }>(db, goneUsersText, [ids, appId, tenantId])).map(({ id }) => id)
     },
 
     async listOfPrincipal(id) {
