@@ -105,7 +105,7 @@ export function appendValues({ seals, keyCache }: AuditLogDeps, event: AuditEven
   return columns.map((column) => row[column])
 }
 
-const storedIdsText = "select id from audit_event where id = any($1::text[])"
+const storedIdsText = `select id from audit_event where id = any(${array(1, "text")})`
 
 /** The audit log inside one transaction. */
 export interface TransactionAuditLog extends AuditLog {
