@@ -1,12 +1,12 @@
 // The claims that one device made, inside its object. A claim is begun here with its target devices, takes a package of
 // each, and is finished here. A retry after a crash gets the same packages.
 import type { ClaimId, ConversationId, DeviceId } from "@signet/kernel/ids"
-import { decideClaim } from "@signet/kernel/messaging/key-package"
+import { decideClaim, type Inventory } from "@signet/kernel/messaging/key-package"
 import { maxCount } from "@signet/kernel/messaging/limits"
 import type { ClaimRecord, KeyPackageRecord } from "@signet/kernel/messaging/records"
 import { fromText, toText } from "../plain.ts"
 import { marks, type Sql } from "../sql.ts"
-import { type PackageRow, packageColumns, packageOf, packageValues } from "./key-packages.ts"
+import { inventoryIn, type PackageRow, packageColumns, packageOf, packageValues } from "./key-packages.ts"
 
 export const claimSteps = [
   `create table claim (
@@ -33,8 +33,16 @@ export interface ClaimAsked {
 
 export type Begun =
   | { readonly is: "take"; readonly deviceIds: readonly DeviceId[] }
-  | { readonly is: "claimed"; readonly claim: ClaimRecord }
-  | { readonly is: "mismatch" | "tooMany" }
+  | { readonly is: "claimed"; readonly claim: ClaimRecord; readonly inventory: Inventory }
+  | { readonly is: "mismatch" }
+  | { readonly is: "tooMany" }
+
+/** `inventory` is the requester's own, as in `Begun`. */
+export interface Finished {
+  readonly isFirst: boolean
+  readonly claim: ClaimRecord
+  readonly inventory: Inventory
+}
 
 interface ClaimRow {
   id: ClaimId
@@ -62,7 +70,7 @@ export function beginClaim(sql: Sql, asked: ClaimAsked, nowMs: number): Begun {
     case "again":
       if (row === undefined) throw new Error("again of nothing")
       return row.is_finished === 1
-        ? { is: "claimed", claim: recordOf(sql, row, requesterDeviceId) }
+        ? { is: "claimed", claim: recordOf(sql, row, requesterDeviceId), inventory: inventoryIn(sql, nowMs) }
         : { is: "take", deviceIds: fromText(row.device_ids) }
     case "claim":
       if (deviceIds.length > maxCount.subjectsPerCommit) return { is: "tooMany" }
@@ -86,10 +94,10 @@ export function beginClaim(sql: Sql, asked: ClaimAsked, nowMs: number): Begun {
  */
 export function finishClaim(
   sql: Sql,
-  id: ClaimId,
-  requesterDeviceId: DeviceId,
+  { id, requesterDeviceId }: Pick<ClaimAsked, "id" | "requesterDeviceId">,
   packages: readonly KeyPackageRecord[],
-): { isFirst: boolean; claim: ClaimRecord } | undefined {
+  nowMs: number,
+): Finished | undefined {
   const row = sql.row<ClaimRow>(findText, id)
   if (row === undefined) return undefined
   const isFirst = row.is_finished === 0
@@ -100,7 +108,7 @@ export function finishClaim(
     sql.run("update claim set is_finished = 1, without_device_ids = ? where id = ?", toText(without), id)
   }
   const finished = sql.row<ClaimRow>(findText, id) ?? row
-  return { isFirst, claim: recordOf(sql, finished, requesterDeviceId) }
+  return { isFirst, claim: recordOf(sql, finished, requesterDeviceId), inventory: inventoryIn(sql, nowMs) }
 }
 
 const recordOf = (sql: Sql, row: ClaimRow, requesterDeviceId: DeviceId): ClaimRecord => ({

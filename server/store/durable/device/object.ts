@@ -4,7 +4,7 @@ import type { Inventory } from "@signet/kernel/messaging/key-package"
 import type { MemberUsers } from "@signet/kernel/messaging/listening"
 import type { KeyPackages, SeenConversation, Welcomes } from "@signet/kernel/messaging/ports"
 import type { PushDecision, PushEndpoint } from "@signet/kernel/messaging/push"
-import type { ClaimRecord, KeyPackageRecord, Place, WelcomeRecord } from "@signet/kernel/messaging/records"
+import type { KeyPackageRecord, Place, WelcomeRecord } from "@signet/kernel/messaging/records"
 import type { Hint } from "@signet/kernel/messaging/wakeups"
 import type { Timed } from "../alarm.ts"
 import type { DeviceNotice } from "../conversation/notices.ts"
@@ -24,7 +24,7 @@ import type { Residence } from "../moving/residence.ts"
 import { placeName } from "../names.ts"
 import { StoredObject } from "../object.ts"
 import type { Entry } from "../outbox.ts"
-import { type Begun, beginClaim, type ClaimAsked, claimSteps, finishClaim } from "./claims.ts"
+import { type Begun, beginClaim, type ClaimAsked, claimSteps, type Finished, finishClaim } from "./claims.ts"
 import {
   applyNotice,
   conversationsById,
@@ -125,11 +125,11 @@ export abstract class DeviceObject extends StoredObject {
     })
   }
 
-  /** Begins a claim that this device makes. The inventory is this device's. */
-  beginClaim(asked: ClaimAsked, nowMs: number): Begun & { inventory: Inventory } {
+  /** Begins a claim that this device makes. */
+  beginClaim(asked: ClaimAsked, nowMs: number): Begun {
     return this.write(() => {
       sweepAfter(this.sql, nowMs + claimMs)
-      return { ...beginClaim(this.sql, asked, nowMs), inventory: inventoryIn(this.sql, nowMs) }
+      return beginClaim(this.sql, asked, nowMs)
     })
   }
 
@@ -138,11 +138,11 @@ export abstract class DeviceObject extends StoredObject {
     of: { readonly id: ClaimId; readonly requesterDeviceId: DeviceId },
     packages: readonly KeyPackageRecord[],
     { audit, nowMs }: { readonly audit: AuditEvent; readonly nowMs: number },
-  ): { isFirst: boolean; claim: ClaimRecord; inventory: Inventory } | undefined {
+  ): Finished | undefined {
     return this.write(() => {
-      const finished = finishClaim(this.sql, of.id, of.requesterDeviceId, packages)
+      const finished = finishClaim(this.sql, of, packages, nowMs)
       if (finished?.isFirst) this.audit([audit])
-      return finished && { ...finished, inventory: inventoryIn(this.sql, nowMs) }
+      return finished
     })
   }
 
