@@ -51,7 +51,8 @@ export async function run({ workers, rounds, seconds, idleSeconds }: typeof size
     const measured = contenders.map((): Measured[] => [])
     // The first round warms everything up and is not counted.
     for (let round = 0; round <= rounds; round++) {
-      for (const [i, { act, peer }] of contenders.entries()) {
+      for (const [i, { work, act, peer }] of contenders.entries()) {
+        await peer.prepare?.(work, seconds)
         const one = await measureOnce(act, { server: peer.pid, database: process.pid, seconds })
         if (round > 0) measured[i]?.push(one)
       }
