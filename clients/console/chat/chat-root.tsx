@@ -139,6 +139,9 @@ interface OpenedProps {
   readonly backend: Backend
 }
 
+/** The end of the last messenger. While two are open, each binds the session to its own device. */
+let closing: Promise<unknown> = Promise.resolve()
+
 /** Opens the messenger: this browser becomes a device of the person. */
 function Opened({ settings, rootKey, backend }: OpenedProps): ReactNode {
   const { session } = useSignet()
@@ -150,6 +153,8 @@ function Opened({ settings, rootKey, backend }: OpenedProps): ReactNode {
     const ending = new AbortController()
     let opened: Messenger | undefined
     const open = async () => {
+      await closing
+      if (ending.signal.aborted) return
       const { createMessenger, messagingSession } = await import("@signet/client-web/messaging")
       const own = await messagingSession(session, { appId: settings.appId, audience: settings.messagingAudience })
       const messaging = { baseUrl: backend.url, issuerRootKeys: [bytesOf(rootKey)] }
@@ -158,7 +163,7 @@ function Opened({ settings, rootKey, backend }: OpenedProps): ReactNode {
       setMessenger(opened)
       await opened.run(ending.signal)
     }
-    open().catch((error: unknown) => {
+    const opening = open().catch((error: unknown) => {
       if (ending.signal.aborted) return
       // The session ends here, too, and the page asks for a new sign-in.
       if (endedReasons.has(failureOf(error)?.reason)) void session.logout()
@@ -166,7 +171,7 @@ function Opened({ settings, rootKey, backend }: OpenedProps): ReactNode {
     })
     return () => {
       ending.abort()
-      void opened?.close()
+      closing = Promise.allSettled([opening, opened?.close()])
     }
   }, [session, settings, rootKey, backend, round])
   const again = () => {
