@@ -98,7 +98,7 @@ describe.skipIf(!isLong || chromiumMissing !== undefined)(title, () => {
     })
     await bob.getByLabel("File", { exact: true }).setInputFiles(chosen)
     await expect.poll(() => sent.length).toBe(1)
-    await bob.getByRole("button", { name: "Cancel", exact: true }).click()
+    await press(bob, "Cancel")
     const resume = bob.getByRole("button", { name: "Continue", exact: true })
     await bob.getByText("The upload of film.bin was interrupted.").waitFor()
     isHeld = false

@@ -5,6 +5,7 @@ import { join } from "node:path"
 import type { Browser, BrowserContext, Page } from "playwright-core"
 import { encodeQR } from "qr"
 import { launchChromium } from "./chromium.ts"
+import { click } from "./click.ts"
 import { screenshot } from "./console.ts"
 
 export interface Chats {
@@ -86,16 +87,17 @@ async function served(url: string): Promise<void> {
 export const idOf = async (tab: Page): Promise<string> => (await tab.getByLabel("Your id").textContent()) ?? ""
 
 export const press = (tab: Page, name: string): Promise<void> =>
-  tab.getByRole("button", { name, exact: true }).first().click()
+  click(tab.getByRole("button", { name, exact: true }).first())
 
 export async function write(tab: Page, text: string): Promise<void> {
-  await tab.getByLabel("Message", { exact: true }).fill(text)
-  await tab.keyboard.press("Enter")
+  const field = tab.getByLabel("Message", { exact: true })
+  await field.fill(text)
+  await field.press("Enter")
 }
 
 /** Opens a part that is folded up. */
 export const unfold = (tab: Page, name: string): Promise<void> =>
-  tab.locator("summary", { hasText: name }).first().click()
+  click(tab.locator("summary", { hasText: name }).first())
 
 /** A film of two frames that shows a QR code, in the format that Chromium's fake camera reads. */
 function filmOf(code: string): Buffer {

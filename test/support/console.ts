@@ -4,6 +4,7 @@ import { createRequire } from "node:module"
 import { join } from "node:path"
 import type { Browser, BrowserContext, Page } from "playwright-core"
 import { launchChromium } from "./chromium.ts"
+import { click } from "./click.ts"
 import { bearer, type Clients, clientsOver, protocols } from "./clients.ts"
 import { fastTmpdir } from "./fast-tmpdir.ts"
 import { type RunningProgram, startProgram } from "./program.ts"
@@ -52,7 +53,7 @@ export async function openConsole(settings: Readonly<Record<string, string>> = {
     tab,
     watched,
     go: (path) => tab.goto(`${program.url}/console${path}`),
-    press: (name) => tab.getByRole("button", { name, exact: true }).first().click(),
+    press: (name) => click(tab.getByRole("button", { name, exact: true }).first()),
     heading: (name) => tab.getByRole("heading", { name, exact: true }).first().waitFor(),
     fill: (label, text) => tab.getByLabel(label, { exact: true }).first().fill(text),
     memberToken: () => tokenOf(program.url, "bob@example.com"),
