@@ -88,17 +88,19 @@ describe.skipIf(!isLong || chromiumMissing !== undefined)(title, () => {
     /** A hash of each sent part: the same part has the same ciphertext. */
     const sent: string[] = []
     let isHeld = true
+    const stopped = Promise.withResolvers<void>()
     const bobsBrowser = bob.context()
     await bobsBrowser.route(parts, async (route) => {
       // The second part is on its way until the person stops.
-      if (isHeld && sent.length > 0) return
+      if (isHeld && sent.length > 0) return stopped.promise.then(() => route.abort())
       const body = route.request().postDataBuffer() ?? Buffer.of()
       sent.push(createHash("sha256").update(body).digest("hex"))
       await route.continue()
     })
     await bob.getByLabel("File", { exact: true }).setInputFiles(chosen)
     await expect.poll(() => sent.length).toBe(1)
-    await press(bob, "Cancel")
+    await bob.getByRole("button", { name: "Cancel", exact: true }).click()
+    stopped.resolve()
     const resume = bob.getByRole("button", { name: "Continue", exact: true })
     await bob.getByText("The upload of film.bin was interrupted.").waitFor()
     isHeld = false
@@ -222,7 +224,10 @@ describe.skipIf(!isLong || chromiumMissing !== undefined)(title, () => {
   test("a blocked person writes to nobody here, and is heard again after the block", async () => {
     const eve = await chats.open("eve@example.com", `?with=${await idOf(ada)}`)
     await write(eve, "first words")
-    await ada.getByRole("button", { name: (await idOf(eve)).slice(-6) }).click()
+    const shortId = (await idOf(eve)).slice(-6)
+    await ada.getByRole("button", { name: shortId }).click()
+    // Until then the page shows the conversation before it.
+    await ada.getByRole("heading", { level: 1, name: shortId }).waitFor()
     await ada.getByText("first words").waitFor()
     await press(ada, "Block")
     await ada.getByRole("dialog").getByText("You have 1 conversation with them.", { exact: false }).waitFor()
