@@ -72,7 +72,7 @@ describe.skipIf(chromiumMissing !== undefined || !isLong)(title, () => {
     await pressByKey(tab, button("Revoke all"), unseen)
     await pressByKey(tab, dialog.getByRole("button", { name: "Revoke all" }), unseen)
     await tab.getByText("No active session where you administer.").waitFor()
-    // What is outside of an open dialog takes no key.
+    // While a dialog is open, the browser sends no key to the search box.
     await dialog.waitFor({ state: "detached" })
     expect(unseen).toEqual([])
   })
