@@ -89,6 +89,17 @@ test("a rejected token is not returned again, and two concurrent rejections both
   live.close()
 })
 
+test("a renewal gets another token, also right after a rejection or another renewal", async () => {
+  const { open } = await worldOf()
+  const live = open()
+  expect((await live.token("auth", await live.token("auth"))).token).toBe("auth 2")
+  const both = await Promise.all([live.renewedToken("auth"), live.renewedToken("auth")])
+  expect(both.map(({ token }) => token)).toEqual(["auth 3", "auth 3"])
+  expect((await live.renewedToken("auth")).token).toBe("auth 4")
+  expect((await live.token("auth")).token).toBe("auth 4")
+  live.close()
+})
+
 test("another user's sign-in that a refresh finds has its own tokens", async () => {
   const { open, sessions, record, refuses, says } = await worldOf()
   const live = open({ channel: undefined })

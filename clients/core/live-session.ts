@@ -30,6 +30,8 @@ export interface LiveSession {
    * @param refused a valid token that a service rejected: another one is requested.
    */
   token(audience: string, refused?: AccessToken): Promise<AccessToken>
+  /** Returns another token than the current one: the service states other claims since. */
+  renewedToken(audience: string): Promise<AccessToken>
   /** Accepts a sign-in that is stored. */
   begin(kept: StoredSession, tokens: AccessTokens): void
   /** Accepts a sign-out, after the stored session is removed. */
@@ -72,26 +74,34 @@ export function createLiveSession(deps: LiveSessionDeps): LiveSession {
     })
   }
   const ready = machine.apply({ on: "storeChanged", reason: "NOT_SIGNED_IN" })
+  const usable = (audience: string) => usableToken(machine.state.tokens, audience, clock.nowMs())
+
+  /** Nothing awaits before the refresh of a signed-in user: two calls that were rejected at once share it. */
+  async function newerToken(audience: string, than: AccessToken | undefined): Promise<AccessToken> {
+    const isEnough = () => isNewer(usable(audience), than)
+    if (!isEnough()) {
+      if (machine.state.view.is !== "signedIn") await ensureSignedIn(machine)
+      await refresh([audience], isEnough)
+    }
+    const token = usable(audience)
+    if (token === undefined) throw new SignetError("ANSWER_INVALID", "the service returned no token for the audience")
+    return token
+  }
 
   return {
     states: machine.states,
     ready,
     async token(audience, refused) {
       await ready
-      const usable = () => usableToken(machine.state.tokens, audience, clock.nowMs())
-      const isEnough = () => isNewer(usable(), refused)
-      if (!isEnough()) {
-        if (refused !== undefined && !refresh.isUnderWay()) {
-          if (isRefusedAgain(machine.state, clock.nowMs())) return refused
-          void machine.apply({ on: "rejected" })
-        }
-        // Without an await from the check above to the refresh: two calls that were rejected at once share it.
-        if (machine.state.view.is !== "signedIn") await ensureSignedIn(machine)
-        await refresh([audience], isEnough)
+      if (refused !== undefined && !isNewer(usable(audience), refused) && !refresh.isUnderWay()) {
+        if (isRefusedAgain(machine.state, clock.nowMs())) return refused
+        void machine.apply({ on: "rejected" })
       }
-      const token = usable()
-      if (token === undefined) throw new SignetError("ANSWER_INVALID", "the service returned no token for the audience")
-      return token
+      return newerToken(audience, refused)
+    },
+    async renewedToken(audience) {
+      await ready
+      return newerToken(audience, usable(audience))
     },
     begin: ({ record: { user } }, tokens) => void machine.apply({ on: "signedIn", user, tokens }),
     end: (reason) => void machine.apply({ on: "signedOut", reason }),

@@ -42,6 +42,7 @@ async function worldOf(place: "cookie" | "box", isAnybody = true) {
     states: createObservableValue({ is: "loggedOut", reason: "NOT_SIGNED_IN" }),
     ready: Promise.resolve(),
     token: () => Promise.reject(new Error("not in this test")),
+    renewedToken: () => Promise.reject(new Error("not in this test")),
     end: (reason) => ended.push(reason),
     ...{ begin() {}, wake() {}, suspend() {}, close() {} },
   }

@@ -24,6 +24,7 @@ test("a call has its audience's token and no cookie, also on the page's own orig
       states: createObservableValue({ is: "starting" }),
       ready: Promise.resolve(),
       token: async (audience) => ({ token: `of ${audience}`, generation: 1, sinceMs: 0, goodUntilMs: 1e15 }),
+      renewedToken: never,
       ...{ begin() {}, end() {}, wake() {}, suspend() {}, close() {} },
     },
   })

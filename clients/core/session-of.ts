@@ -48,7 +48,7 @@ export function createSessionOf(deps: SessionDeps): Session {
     subscribe: (listener) => live.states.subscribe(listener),
     [Symbol.asyncIterator]: () => live.states.iterate(),
     accessToken: async (audience = authAudience) => (await live.token(audience)).token,
-    renewedToken: async (audience = authAudience) => (await live.token(audience, await live.token(audience))).token,
+    renewedToken: async (audience = authAudience) => (await live.renewedToken(audience)).token,
     transport,
     logout,
     async logoutAll({ exceptCurrent = false } = {}) {

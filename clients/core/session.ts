@@ -44,8 +44,8 @@ export interface Session extends AsyncIterable<SessionState> {
    */
   accessToken(audience?: string): Promise<string>
   /**
-   * A newer token than the current one, for when the service would now state other claims. Within five seconds it
-   * returns the same one.
+   * A newer token than the current one, for when the service would now state other claims, for example after the
+   * registration of a device.
    */
   renewedToken(audience?: string): Promise<string>
   /**

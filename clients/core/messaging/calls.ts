@@ -17,6 +17,8 @@ import type { MessagingSession } from "./session.ts"
 const proofHeader = "signet-device-proof"
 /** Refusals that a new token resolves: the cached token is stale, or from before the device's registration. */
 const staleTokens = [...staleTokenReasons, "DEVICE_REQUIRED"] as const
+/** A service that refuses every token causes one renewal in this time. Milliseconds. */
+const betweenRenewalsMs = 5_000
 /** The time limit of a call in milliseconds. After it, the same call is repeated. */
 const answerMs = 120_000
 
@@ -75,6 +77,7 @@ function asDevice(options: CallOptions): Transport {
     }
     return headers
   }
+  const tokenAfter = renewal(options)
   return {
     async unary(method, signal, timeoutMs = answerMs, header, input, values) {
       const message = create(method.input, input)
@@ -85,13 +88,27 @@ function asDevice(options: CallOptions): Transport {
         return await call(token)
       } catch (error) {
         if (!isFailure(error, ...staleTokens)) throw error
-        return call(await session.renewToken())
+        const another = await tokenAfter(token)
+        if (another === undefined) throw error
+        return call(another)
       }
     },
     async stream(method, signal, timeoutMs, header, input, values) {
       const headers = await headersOf(header, await session.accessToken())
       return transport.stream(method, signal, timeoutMs, headers, input, values)
     },
+  }
+}
+
+/** Renews a refused token, unless another call has. @returns undefined if the last renewal's token is refused at once */
+function renewal({ session, clock }: CallOptions): (refused: string) => Promise<string | undefined> {
+  let last: { readonly token: string; readonly atMs: number } | undefined
+  return async (refused) => {
+    const current = await session.accessToken()
+    if (current !== refused) return current
+    if (last?.token === refused && Math.abs(clock.nowMs() - last.atMs) < betweenRenewalsMs) return undefined
+    last = { token: await session.renewToken(), atMs: clock.nowMs() }
+    return last.token
   }
 }
 
