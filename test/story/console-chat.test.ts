@@ -225,12 +225,23 @@ describe.skipIf(!isLong || chromiumMissing !== undefined)(title, () => {
     const eve = await chats.open("eve@example.com", `?with=${await idOf(ada)}`)
     await write(eve, "first words")
     const shortId = (await idOf(eve)).slice(-6)
+    // The question stays open when the verification of Eve's devices arrives.
+    const verified = Promise.withResolvers<void>()
+    await ada.route("**/ListDeviceLists", async (route) => {
+      await verified.promise
+      await route.continue()
+    })
     await ada.getByRole("button", { name: shortId }).click()
     // Until then the page shows the conversation before it.
     await ada.getByRole("heading", { level: 1, name: shortId }).waitFor()
     await ada.getByText("first words").waitFor()
+    expect(await ada.getByLabel("Safety number").count()).toBe(0)
     await press(ada, "Block")
-    await ada.getByRole("dialog").getByText("You have 1 conversation with them.", { exact: false }).waitFor()
+    const question = ada.getByRole("dialog").getByText("You have 1 conversation with them.", { exact: false })
+    await question.waitFor()
+    verified.resolve()
+    await ada.getByLabel("Safety number").waitFor()
+    await question.waitFor()
     await ada.getByRole("dialog").getByRole("button", { name: "Block" }).click()
     await ada.getByText("You have blocked this person.").waitFor()
     await ada.getByText("1 message of a blocked person hidden").waitFor()

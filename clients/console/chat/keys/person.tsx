@@ -41,13 +41,14 @@ export function Person({ messenger, userId, keyVersion, isBlocked, onCompared, a
     onCompared()
   }
   const mark = useAction(async (number: string) => accept(await messenger.verification.markVerified(userId, number)))
+  // The keys of both forms: an open question stays open when the verification arrives.
   if (verification === undefined) {
     return (
       <section className="person">
         <h2>{short(userId)}</h2>
         <Problem error={failure} />
         {actions?.(0)}
-        <Blocking {...{ messenger, userId, isBlocked }} />
+        <Blocking key="blocking" {...{ messenger, userId, isBlocked }} />
       </section>
     )
   }
@@ -87,7 +88,7 @@ export function Person({ messenger, userId, keyVersion, isBlocked, onCompared, a
         </ul>
       </details>
       {actions?.(devices.length)}
-      <Blocking {...{ messenger, userId, isBlocked }} />
+      <Blocking key="blocking" {...{ messenger, userId, isBlocked }} />
     </section>
   )
 }
