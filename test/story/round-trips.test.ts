@@ -103,7 +103,7 @@ describeOnPostgres("round trips to the database", () => {
           conversationId: room.id,
           userIds: [bob.userId],
         })
-      expect(await roundTrips(claim)).toHaveLength(8)
+      expect(await roundTrips(claim)).toHaveLength(7)
     })
   })
 })

@@ -99,9 +99,15 @@ export function countSeveralValues(countings: readonly Counting[]): readonly unk
   ]
 }
 
-/** The values of several calls as one array for each parameter. */
-export const byParameter = (calls: readonly (readonly unknown[])[]): readonly unknown[][] =>
-  (calls[0] ?? []).map((_, parameter) => calls.map((values) => values[parameter]))
+/**
+ * The values of several calls as one array for each parameter.
+ *
+ * @param width The number of parameters. Required if there may be no calls.
+ */
+export const byParameter = (
+  calls: readonly (readonly unknown[])[],
+  width = calls[0]?.length ?? 0,
+): readonly unknown[][] => Array.from({ length: width }, (_, parameter) => calls.map((values) => values[parameter]))
 
 /** The result of each call, in order, from the rows of `answered`. */
 export function answersOf<Call, Row extends Pick<CallRow, "call" | "is_busy">, Answer>(

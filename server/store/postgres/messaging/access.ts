@@ -11,6 +11,8 @@ import { type Database, run } from "../sql.ts"
 import { inTransaction } from "../transaction.ts"
 
 export interface Access {
+  /** For statements that write audit events outside of `transact`. Null for work without audit events. */
+  readonly audit: AuditLogDeps | null
   /** Runs one statement. */
   ask<Row>(text: string, values: readonly unknown[]): Promise<readonly Row[]>
   /**
@@ -34,6 +36,8 @@ export interface AccessOptions {
 export function createAccess(db: Database, options: AccessOptions): Access {
   const { audit, isolationLevel = "read committed", onRevoked } = options
   return {
+    audit,
+
     ask: (text, values) => retried(() => run(db, text, values)),
 
     transact: <T>(work: (trx: Database, log: AuditAppender, undo: (answer: T) => never) => Promise<T>) =>

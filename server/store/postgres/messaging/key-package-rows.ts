@@ -59,6 +59,9 @@ export const countText = (device: string, from: string, until: string): string =
   from key_package
   where device_id = ${device} and status = 'AVAILABLE' and not_before <= ${from} and not_after > ${until}`
 
+/** `countText` with the device and the bounds as parameters. */
+export const inventoryText = countText("$1", "$2", "$3")
+
 export interface CountRow {
   available: number
   last_resorts: number

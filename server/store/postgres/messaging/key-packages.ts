@@ -7,7 +7,7 @@ import type { KeyPackageRecord } from "@signet/kernel/messaging/records"
 import { at, type Database, run } from "../sql.ts"
 import { type Access, buffers, isTaken } from "./access.ts"
 import { claimPackages } from "./claims.ts"
-import { type CountRow, claimableAt, countText, inventoryOfRow } from "./key-package-rows.ts"
+import { type CountRow, claimableAt, inventoryOfRow, inventoryText } from "./key-package-rows.ts"
 import { lockGate } from "./moving/gates.ts"
 
 // Serializes the uploads of one device.
@@ -19,7 +19,6 @@ select init_key, $1::text, package_hash from unnest($2::bytea[], $3::bytea[]) as
 on conflict do nothing returning init_key`
 const retireLastResortText = `update key_package set status = 'RETIRED'
 where device_id = $1 and status = 'AVAILABLE' and is_last_resort`
-const inventoryText = countText("$1", "$2", "$3")
 const retireText = `update key_package set status = 'RETIRED'
 where device_id = $1 and status = 'AVAILABLE' and ref = any($2::bytea[])`
 const retireAllText = "update key_package set status = 'RETIRED' where device_id = $1 and status = 'AVAILABLE'"
