@@ -93,6 +93,14 @@ export const messagingStoreMutants: readonly Mutant[] = [
     name: "are one statement, and each gets what it would get alone",
   },
   {
+    fault: "a claim at a place that is held meanwhile is called too large",
+    file: `${store}/claims.ts`,
+    from: "if (claim === undefined) throw placeHeld()",
+    to: 'if (claim === undefined) return { is: "tooMany" }',
+    test: `${store}/claims.test.ts`,
+    name: "alone are refused when their place is held after their gate was locked",
+  },
+  {
     fault: "claims wait for the gate of another one",
     file: `${store}/claims.ts`,
     from: "for share of gate skip locked",

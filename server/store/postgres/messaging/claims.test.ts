@@ -5,6 +5,7 @@ import type { ClaimTargets } from "@signet/kernel/messaging/membership"
 import type { MessagingStore } from "@signet/kernel/messaging/ports"
 import type { MessagingDevice } from "@signet/kernel/messaging/records"
 import { sql } from "kysely"
+import { Client } from "pg"
 import { afterAll, beforeAll, expect, test } from "vitest"
 import { testAuditLogDeps } from "../../../../test/support/audit-log-deps.ts"
 import {
@@ -47,7 +48,7 @@ const claim = (store: MessagingStore, of: Asked, audit = newAudit("key_package.c
   store.keyPackages.claim(of, nowMs, audit)
 const refsOf = (outcome: Outcome) =>
   outcome.is === "claimed" ? outcome.claim.packages.map(({ ref }) => hex(ref)) : [outcome.is]
-const fromOf = (outcome: Outcome) =>
+const fromOf = (outcome: Outcome): readonly string[] | string =>
   outcome.is === "claimed" ? outcome.claim.packages.map(({ deviceId }) => deviceId) : outcome.is
 
 describeOnEachStore("claims of several calls at once", (kind) => {
@@ -87,25 +88,18 @@ describeOnEachStore("claims of several calls at once", (kind) => {
       outcomes = await Promise.all(asked.slice(0, 6).map((of, i) => claim(store, of, audits[i])))
     })
     expect(statements).toHaveLength(1)
-    expect(outcomes.map(fromOf)).toEqual([
-      [bea.id, scarce.id].toSorted(),
-      [ana.id, scarce.id].toSorted(),
-      [],
-      [],
-      [cleo.id],
-      [],
-    ])
-    const without = outcomes.map((each) => (each.is === "claimed" ? each.claim.withoutDeviceIds : each.is))
-    expect(without).toEqual([[], [], [scarce.id], [cleo.id], [], []])
+    // Three claims want one of two packages.
+    const but = (ids: readonly string[] | string) =>
+      typeof ids === "string" ? ids : ids.filter((id) => id !== scarce.id)
+    expect(outcomes.map((each) => but(fromOf(each)))).toEqual([[bea.id], [ana.id], [], [], [cleo.id], []])
+    expect(outcomes.flatMap(fromOf).filter((id) => id === scarce.id)).toHaveLength(2)
+    const without = outcomes.map((each) => (each.is === "claimed" ? each.claim.withoutDeviceIds : []))
+    expect(without.map((ids) => but(ids))).toEqual([[], [], [], [cleo.id], [], []])
+    expect(without.flat().filter((id) => id === scarce.id)).toHaveLength(1)
+    // The statement as a whole leaves Cleo nine.
     const low = outcomes.map((each) => (each.is === "claimed" ? each.low : each.is))
-    expect(low).toEqual([
-      [bea.id, scarce.id].toSorted(),
-      [ana.id, scarce.id].toSorted(),
-      [scarce.id],
-      expect.anything(),
-      [cleo.id],
-      [],
-    ])
+    const [ofAna, ofBea] = [[bea.id, scarce.id].toSorted(), [ana.id, scarce.id].toSorted()]
+    expect(low).toEqual([ofAna, ofBea, [scarce.id], [cleo.id], [cleo.id], []])
     const refs = outcomes.flatMap(refsOf)
     expect(new Set(refs).size).toBe(refs.length)
     // Each is stored as it was returned, and audited once.
@@ -144,6 +138,27 @@ describeOnEachStore("claims of several calls at once", (kind) => {
     }
     expect(await claimed(16, 1)).toBe(1)
     expect(await claimed(17, 1)).toBe(2)
+  })
+
+  test("have as many devices in one statement as a commit adds, and the others follow", async () => {
+    const by = await deviceWith(store, 0)
+    const crowd = times(20, () => freshId("prn"))
+    for (const userId of crowd) {
+      const devices = times(maxCount.devicesPerUser, () => newDevice(userId))
+      await store.devices.change(changeOf(devices[0] ?? expect.unreachable(), { devices }))
+    }
+    const asked = times(5, (i) => askedBy(by, { userIds: crowd.slice(4 * i, 4 * i + 4) }))
+    let outcomes: Outcome[] = []
+    const statements = await recorded(async () => {
+      outcomes = await Promise.all(asked.map((of) => claim(store, of)))
+    })
+    const count = 4 * maxCount.devicesPerUser
+    expect(outcomes.map((each) => each.is === "claimed" && each.claim.withoutDeviceIds.length)).toEqual(
+      times(5, () => count),
+    )
+    const together = Math.floor(maxCount.subjectsPerCommit / count)
+    const writing = statements.filter(({ text }) => text.includes("insert into claim_package"))
+    expect(writing).toHaveLength(1 + 5 - together)
   })
 
   test("of one id are one claim, beside another request with this id", async () => {
@@ -206,6 +221,32 @@ describeOnPostgres("claims of several calls at once", () => {
     })
     expect((await Promise.all(outcomes.calls)).map(fromOf)).toEqual([[], [target.id]])
     expect((await messaging.keyPackages.inventory(target.id, nowMs)).available).toBe(8)
+  })
+
+  test("alone are refused when their place is held after their gate was locked", async () => {
+    const { messaging, db } = opened
+    const tenantId = freshId("ten")
+    const at = { ...place, tenantId }
+    const by = await deviceWith(messaging, 0)
+    const targets = { userIds: times(17, () => freshId("prn")) }
+    expect((await claim(messaging, askedBy(by, targets, { place: at }))).is).toBe("claimed")
+    const { query } = Client.prototype
+    let isHeld = false
+    Client.prototype.query = function late(this: Client, ...of: unknown[]) {
+      const text = typeof of[0] === "object" && of[0] !== null && "text" in of[0] ? String(of[0].text) : String(of[0])
+      if (isHeld || !text.includes("insert into claim_package")) return Reflect.apply(query, this, of)
+      isHeld = true
+      const hold = sql`insert into messaging_place (app_id, tenant_id, state) values (${at.appId}, ${tenantId}, 'HOLDING')`
+      return hold.execute(db).then(() => Reflect.apply(query, this, of))
+    }
+    try {
+      const refused = claim(messaging, askedBy(by, targets, { place: at }))
+      await expect(refused).rejects.toMatchObject({ reason: "PLACE_HELD" })
+      expect(isHeld).toBe(true)
+    } finally {
+      Client.prototype.query = query
+      await sql`delete from messaging_place where tenant_id = ${tenantId}`.execute(db)
+    }
   })
 
   test("do not wait for another one's gate, and are refused at a held place", async () => {

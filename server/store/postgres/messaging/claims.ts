@@ -1,10 +1,11 @@
 // Claims one key package per device. No package is claimed twice, except a last resort. Claims that arrive together are one
-// statement, which waits for no lock of another one.
+// statement. It waits only for another process that writes one of these claims.
 import type { AuditEvent } from "@signet/kernel/audit/event"
 import type { ClaimId, ConversationId, DeviceId, PrincipalId } from "@signet/kernel/ids"
 import { withoutPackagesOf } from "@signet/kernel/messaging/block"
 import { decideClaim } from "@signet/kernel/messaging/key-package"
 import { keyPackagePool, maxCount } from "@signet/kernel/messaging/limits"
+import { placeHeld } from "@signet/kernel/messaging/moving"
 import type { KeyPackages } from "@signet/kernel/messaging/ports"
 import type { ClaimRecord } from "@signet/kernel/messaging/records"
 import { appendAllCtes, appendValues } from "../audit/audit.ts"
@@ -38,6 +39,8 @@ const wantedTypes = {
   until_at: "timestamptz",
 }
 const wanted = Object.values(wantedTypes).map((type, i) => array(i + 1, type))
+/** A claim with more targets runs alone, because others would wait for it. */
+const mostTargets = 16
 /** The numbers of parameters of a claim, a target, a user whom everyone may add, and an audit event. */
 const widths = [wanted.length, 3, 2, Object.keys(auditTypes).length]
 const [targets, addable, event] = [wanted.length + 1, wanted.length + 4, wanted.length + 6]
@@ -47,8 +50,8 @@ const claimable = `status = 'AVAILABLE' and not_before <= (select min(now_at) fr
 const isTargetIn = `device.app_id = fresh.app_id and device.tenant_id = fresh.tenant_id and device.status = 'ACTIVE'
       and device.id <> fresh.requester_device_id`
 // Records the claims that are new, and takes a package for each of their devices, as `chooseKeyPackage` in
-// kernel/messaging/key-package.ts says. It skips packages that another statement has locked. Several claims from one
-// device take the first packages, in the order of the claims. `offset 0`: a lookup for each row, see moving/gates.ts.
+// kernel/messaging/key-package.ts says. It skips packages that another statement has locked. `offset 0`: a lookup for each
+// row, see moving/gates.ts. PostgreSQL joins the tables of a statement row by row, so it has few devices.
 const claimAllText = `with wanted as materialized (
   select * from unnest(${wanted.join(", ")}) with ordinality as each (${Object.keys(wantedTypes).join(", ")}, place)
 ), fresh as materialized (
@@ -62,12 +65,12 @@ const claimAllText = `with wanted as materialized (
   select * from unnest(${array(targets, "bigint")}, ${array(targets + 1, "text")}, ${array(targets + 2, "text")})
     as each (place, user_id, device_id)
 ), target as materialized (
-  select place, device.id as device_id, device.user_id <> all(
-      select user_id from unnest(${array(addable, "bigint")}, ${array(addable + 1, "text")}) as each (place, user_id)
-      where each.place = fresh.place
-    ) and exists (
+  select place, device.id as device_id, exists (
       select from block_list where app_id = fresh.app_id and tenant_id = fresh.tenant_id
         and user_id = device.user_id and fresh.requester_user_id = any(blocked_user_ids) offset 0
+    ) and device.user_id <> all(
+      select user_id from unnest(${array(addable, "bigint")}, ${array(addable + 1, "text")}) as each (place, user_id)
+      where each.place = fresh.place
     ) as is_blocked
   from fresh cross join lateral (
     select of_user.id, of_user.user_id from named cross join lateral (
@@ -78,9 +81,11 @@ const claimAllText = `with wanted as materialized (
       select id, user_id from messaging_device device where id = named.device_id and ${isTargetIn} offset 0
     ) of_id where named.place = fresh.place
   ) device
+), sized as materialized (
+  select fresh.*, coalesce(devices, 0) as devices, coalesce(sum(devices) over (order by place), 0) as devices_so_far
+  from fresh left join (select place, count(*) as devices from target group by place) each using (place)
 ), fit as materialized (
-  select * from fresh
-  where (select count(*) from target where target.place = fresh.place) <= ${maxCount.subjectsPerCommit}
+  select * from sized where devices_so_far <= ${maxCount.subjectsPerCommit}
 ), numbered as materialized (
   select place, device_id, row_number() over (partition by device_id order by place) as number
   from target where not is_blocked and place in (select place from fit)
@@ -101,11 +106,13 @@ const claimAllText = `with wanted as materialized (
       select count(*) from (
         select from key_package
         where device_id = target.device_id and not is_last_resort and ${claimable}
-        limit ${keyPackagePool.lowWater} + (select count(*) from picked where device_id = target.device_id)
+        limit ${keyPackagePool.lowWater} + coalesce(gone.packages, 0)
       ) few
-    ) - (select count(*) from picked where device_id = target.device_id) < ${keyPackagePool.lowWater} as is_low,
+    ) - coalesce(gone.packages, 0) < ${keyPackagePool.lowWater} as is_low,
     ${keyPackageColumns.map((column) => `coalesce(taken.${column}, last.${column}) as ${column}`).join(", ")}
   from target left join taken on taken.place = target.place and taken.device_id = target.device_id
+  left join (select device_id, count(*) as packages from picked group by device_id) gone
+    on gone.device_id = target.device_id
   left join lateral (
     select * from key_package
     where device_id = target.device_id and not target.is_blocked and is_last_resort and ${claimable} limit 1
@@ -120,9 +127,9 @@ const claimAllText = `with wanted as materialized (
   insert into claim_package (requester_device_id, claim_id, ref)
   select requester_device_id, claim_id, ref from found join fit using (place) where ref is not null
 ), ${appendAllCtes(event, "select place from fit")}
-select fit.place as call, own.*, found.* from fit
-cross join lateral (${countText("fit.requester_device_id", "fit.now_at", "fit.until_at")} offset 0) own
-left join found on found.place = fit.place order by target_id`
+select sized.place as call, sized.devices, sized.place in (select place from fit) as is_fit, own.*, found.* from sized
+cross join lateral (${countText("sized.requester_device_id", "sized.now_at", "sized.until_at")} offset 0) own
+left join found on found.place = sized.place order by target_id`
 // The users of claimed packages who block the requester.
 const blockersText = `select user_id from block_list
 where app_id = $1 and tenant_id = $2 and $3::text = any(blocked_user_ids) and user_id <> all($4::text[])
@@ -134,7 +141,7 @@ where requester_device_id = $1 and claim_id = $2 order by device_id`
 
 /** A device of the targets, with its package if there is one. A claim without devices has one row with null columns. */
 type FoundRow = { target_id: DeviceId | null; is_low: boolean } & (KeyPackageRow | { ref: null })
-type ClaimedRow = FoundRow & CountRow & { call: number }
+type ClaimedRow = FoundRow & CountRow & { call: number; devices: number; is_fit: boolean }
 
 type Claiming = Parameters<KeyPackages["claim"]>[0]
 type Outcome = Awaited<ReturnType<KeyPackages["claim"]>>
@@ -144,9 +151,6 @@ interface Call {
   readonly nowMs: number
   readonly audit: AuditEvent
 }
-/** A claim with more targets runs alone, because others would wait for it. */
-const mostTargets = 16
-
 /** `event` has the values of its audit event. */
 type PlainCall = Call & { readonly event: readonly unknown[] }
 
@@ -158,11 +162,12 @@ export function claimPackages(access: Access): KeyPackages["claim"] {
       const nameOf = ({ of: { id, requester } }: Call) => `${requester.deviceId} ${id}`
       const first = new Map<string, PlainCall>()
       for (const call of calls) if (!first.has(nameOf(call))) first.set(nameOf(call), call)
-      const distinct = [...first.values()]
+      // In one order, so that two processes do not wait for each other.
+      const distinct = [...first.keys()].sort().flatMap((name) => first.get(name) ?? [])
       const events = distinct.map((call) => call.event)
-      const claimed = await claimAll(access.ask, distinct, events)
-      if (claimed.size > 0) access.audit?.onCommitted()
-      return calls.map((call) => (first.get(nameOf(call)) === call ? (claimed.get(call) ?? "alone") : "busy"))
+      const answers = await claimAll(access.ask, distinct, events)
+      if ([...answers.values()].some(({ is }) => is === "claimed")) access.audit?.onCommitted()
+      return calls.map((call) => (first.get(nameOf(call)) === call ? (answers.get(call) ?? "alone") : "busy"))
     },
     runAlone,
   })
@@ -180,9 +185,9 @@ async function claimAlone({ transact }: Access, { of, nowMs, audit }: Call): Pro
     transact<Outcome>(async (trx, log) => {
       await lockPlaceGate(trx, of.place, of.requester.deviceId)
       const call = { of, nowMs }
-      const claimed = (await claimAll((text, values) => run(trx, text, values), [call], [])).get(call)
-      if (claimed !== undefined) await appendAudit(log, [audit])
-      return claimed ?? (await claimedBefore(trx, of, nowMs))
+      const answer = (await claimAll((text, values) => run(trx, text, values), [call], [])).get(call)
+      if (answer?.is === "claimed") await appendAudit(log, [audit])
+      return answer ?? (await claimedBefore(trx, of, nowMs))
     })
   try {
     return await claim()
@@ -197,14 +202,15 @@ async function claimAlone({ transact }: Access, { of, nowMs, audit }: Call): Pro
  * Claims for several calls.
  *
  * @param events The values of each call's audit event; none to write no events.
- * @returns The calls whose claims are new, not too large, and at a place whose gate is open and not locked.
+ * @returns The answers of the calls whose claims are new, and at a place whose gate is open and not locked. A statement
+ *   with many devices leaves out the last calls.
  * @throws If another statement has written one of the claims meanwhile; then it has written nothing.
  */
 async function claimAll<Of extends Omit<Call, "audit">>(
   ask: Access["ask"],
   calls: readonly Of[],
   events: readonly (readonly unknown[])[],
-): Promise<ReadonlyMap<Of, Extract<Outcome, { is: "claimed" }>>> {
+): Promise<ReadonlyMap<Of, Outcome>> {
   const own = calls.map(({ of: { id, requester, conversationId, place, requestHash }, nowMs }) => [
     ...placeOf(place),
     requester.deviceId,
@@ -221,12 +227,13 @@ async function claimAll<Of extends Omit<Call, "audit">>(
   const addable = calls.flatMap(({ of }, i) => of.addable.map((userId) => [i + 1, userId]))
   const values = [own, named, addable, events].flatMap((of, i) => byParameter(of, widths[i] ?? 0))
   const rows = Map.groupBy(await ask<ClaimedRow>(claimAllText, values), ({ call }) => call)
-  return new Map(
-    calls.flatMap((call, i) => {
-      const some = rows.get(i + 1)
-      return some === undefined ? [] : [[call, claimedOf(call, some)]]
-    }),
-  )
+  const answers = new Map<Of, Outcome>()
+  for (const [i, call] of calls.entries()) {
+    const some = rows.get(i + 1) ?? []
+    if (some[0]?.is_fit) answers.set(call, claimedOf(call, some))
+    else if ((some[0]?.devices ?? 0) > maxCount.subjectsPerCommit) answers.set(call, { is: "tooMany" })
+  }
+  return answers
 }
 
 function claimedOf({ of, nowMs }: Omit<Call, "audit">, rows: readonly ClaimedRow[]) {
@@ -244,11 +251,15 @@ function claimedOf({ of, nowMs }: Omit<Call, "audit">, rows: readonly ClaimedRow
   return { is: "claimed", claim, low, inventory: inventoryOfRow(rows[0]) } as const
 }
 
-/** Why a claim is not new: an earlier one, without the packages of users who block the requester by now, or its size. */
+/**
+ * An earlier claim with this id, without the packages of users who block the requester by now.
+ *
+ * @throws Refused PLACE_HELD without one: the place was closed after its gate was locked
+ */
 async function claimedBefore(trx: Database, of: Claiming, nowMs: number): Promise<Outcome> {
   const { id, requester, requestHash, place, addable } = of
   const claim = await findClaim(trx, [requester.deviceId, id])
-  if (claim === undefined) return { is: "tooMany" }
+  if (claim === undefined) throw placeHeld()
   const decision = decideClaim(claim, { requestHash, requesterDeviceId: requester.deviceId })
   if (decision !== "again") return { is: "mismatch" }
   const blockers = await run<{ user_id: PrincipalId }>(trx, blockersText, [
