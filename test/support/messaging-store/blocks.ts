@@ -1,5 +1,5 @@
 // Tests of blocked users for every messaging store.
-import { newId, type PrincipalId } from "@signet/kernel/ids"
+import type { PrincipalId } from "@signet/kernel/ids"
 import { maxCount } from "@signet/kernel/messaging/limits"
 import type { ClaimTargets } from "@signet/kernel/messaging/membership"
 import type { MessagingStore } from "@signet/kernel/messaging/ports"
@@ -7,11 +7,11 @@ import type { MessagingDevice } from "@signet/kernel/messaging/records"
 import { expect, test } from "vitest"
 import {
   newAudit,
+  newClaim,
   newKeyPackage,
   nowMs,
   place,
   putUser,
-  random,
 } from "../../../server/store/postgres/messaging/testing/world.ts"
 import { freshId } from "../../../server/store/postgres/testing/people.ts"
 import { effort } from "../effort.ts"
@@ -22,15 +22,8 @@ export function blockSuite(store: () => MessagingStore): void {
   const newDevice = async () => (await putUser(store())).devices[0] ?? expect.fail()
   const change = (userId: PrincipalId, other: PrincipalId, isBlocked = true, at = place) =>
     store().blocks.change({ userId, place: at, change: { userId: other, isBlocked } }, newAudit("user.blocked"))
-  const asked = (by: MessagingDevice, targets: Partial<ClaimTargets>, addable: readonly PrincipalId[] = []) => ({
-    id: newId("clm", nowMs, random(10)),
-    requester: { deviceId: by.id, userId: by.userId },
-    conversationId: newId("cnv", nowMs, random(10)),
-    targets: { userIds: [], deviceIds: [], ...targets },
-    addable,
-    place,
-    requestHash: random(),
-  })
+  const asked = (by: MessagingDevice, targets: Partial<ClaimTargets>, addable: readonly PrincipalId[] = []) =>
+    newClaim(by, targets, { addable })
   const claim = async (of: ReturnType<typeof asked>) => {
     const outcome = await store().keyPackages.claim(of, nowMs, newAudit("key_package.claimed"))
     return outcome.is === "claimed" ? outcome : expect.fail(outcome.is)

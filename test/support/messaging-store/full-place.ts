@@ -12,6 +12,7 @@ import {
   creatorOf,
   leavesOf,
   newAudit,
+  newClaim,
   newCommit,
   newConversation,
   newDevice,
@@ -92,15 +93,7 @@ export async function fillPlace(store: MessagingStore, place: Place) {
   const made = newConversation([ana.userId, bea.userId], place)
   await store.conversations.create(made, creatorOf(ana.id), newAudit("conversation.created"))
   const claimId = newId("clm", nowMs, random(10))
-  const claim = {
-    id: claimId,
-    requester: { deviceId: ana.id, userId: ana.userId },
-    conversationId: made.id,
-    targets: { userIds: [bea.userId], deviceIds: [] },
-    addable: [],
-    place,
-    requestHash: random(),
-  }
+  const claim = newClaim(ana, { userIds: [bea.userId] }, { id: claimId, conversationId: made.id, place })
   const blocked = { userId: freshId("prn"), isBlocked: true }
   await store.blocks.change({ userId: bea.userId, place, change: blocked }, newAudit("user.blocked"))
   await store.keyPackages.claim(claim, nowMs, newAudit("key_package.claimed"))

@@ -8,6 +8,7 @@ import { expect, test } from "vitest"
 import {
   changeOf,
   newAudit,
+  newClaim,
   newDevice as newDeviceOf,
   newKeyPackage,
   newList,
@@ -23,17 +24,8 @@ const day = 86_400_000
 export function keyPackageSuite(store: () => MessagingStore): void {
   const packages = () => store().keyPackages
   const newDevice = async () => (await putUser(store())).devices[0] ?? expect.fail()
-  const requester = { deviceId: newId("dev", nowMs, random(10)), userId: freshId("prn") }
-  const asked = (targets: Partial<ClaimTargets>, change = {}) => ({
-    id: newId("clm", nowMs, random(10)),
-    requester,
-    conversationId: newId("cnv", nowMs, random(10)),
-    targets: { userIds: [], deviceIds: [], ...targets },
-    addable: [],
-    place,
-    requestHash: random(),
-    ...change,
-  })
+  const requester = { id: newId("dev", nowMs, random(10)), userId: freshId("prn") }
+  const asked = (targets: Partial<ClaimTargets>, change = {}) => newClaim(requester, targets, change)
   const claim = async (of: ReturnType<typeof asked>, atMs = nowMs) => {
     const outcome = await packages().claim(of, atMs, newAudit("key_package.claimed"))
     return outcome.is === "claimed" ? outcome : expect.fail(outcome.is)

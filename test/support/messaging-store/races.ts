@@ -7,6 +7,7 @@ import { expect, test } from "vitest"
 import {
   changeOf,
   newAudit,
+  newClaim,
   newDevice,
   newKeyPackage,
   newList,
@@ -27,14 +28,7 @@ export function claimRaceSuite(store: () => MessagingStore): void {
       times(10, () => newKeyPackage(device)),
       nowMs,
     )
-    const of = {
-      requester: { deviceId: newDevice(device.userId).id, userId: device.userId },
-      conversationId: newId("cnv", nowMs, random(10)),
-      targets: { userIds: [], deviceIds: [device.id] },
-      addable: [],
-      place,
-      requestHash: random(),
-    }
+    const of = newClaim(newDevice(device.userId), { deviceIds: [device.id] })
     const claim = (id = newId("clm", nowMs, random(10))) => store().keyPackages.claim({ ...of, id }, nowMs, newAudit())
     const claims = await Promise.all(times(50, () => claim()))
     const refs = claims.flatMap((each) =>

@@ -41,7 +41,7 @@ export function Person({ messenger, userId, keyVersion, isBlocked, onCompared, a
     onCompared()
   }
   const mark = useAction(async (number: string) => accept(await messenger.verification.markVerified(userId, number)))
-  // The keys of both forms: an open question stays open when the verification arrives.
+  // With a key the button stays the same in both forms, and so an open question stays open.
   if (verification === undefined) {
     return (
       <section className="person">

@@ -1,7 +1,5 @@
-import { newId } from "@signet/kernel/ids"
 import { hex } from "@signet/kernel/messaging/bytes"
 import { maxCount } from "@signet/kernel/messaging/limits"
-import type { ClaimTargets } from "@signet/kernel/messaging/membership"
 import type { MessagingStore } from "@signet/kernel/messaging/ports"
 import type { MessagingDevice } from "@signet/kernel/messaging/records"
 import { sql } from "kysely"
@@ -19,7 +17,17 @@ import { untilWaiting } from "../../../../test/support/waiting.ts"
 import { inThreeProcesses } from "../testing/calls.ts"
 import { freshId } from "../testing/people.ts"
 import { createMessagingStore } from "./store.ts"
-import { changeOf, newAudit, newDevice, newKeyPackage, nowMs, place, putUser, random } from "./testing/world.ts"
+import {
+  changeOf,
+  newAudit,
+  newClaim,
+  newDevice,
+  newKeyPackage,
+  nowMs,
+  place,
+  putUser,
+  random,
+} from "./testing/world.ts"
 
 const times = <T>(count: number, make: (i: number) => T): T[] => Array.from({ length: count }, (_, i) => make(i))
 
@@ -31,17 +39,7 @@ async function deviceWith(store: MessagingStore, count: number): Promise<Messagi
   return device
 }
 
-const askedBy = (by: MessagingDevice, targets: Partial<ClaimTargets>, change = {}) => ({
-  id: newId("clm", nowMs, random(10)),
-  requester: { deviceId: by.id, userId: by.userId },
-  conversationId: newId("cnv", nowMs, random(10)),
-  targets: { userIds: [], deviceIds: [], ...targets },
-  addable: [],
-  place,
-  requestHash: random(),
-  ...change,
-})
-type Asked = ReturnType<typeof askedBy>
+type Asked = ReturnType<typeof newClaim>
 type Outcome = Awaited<ReturnType<MessagingStore["keyPackages"]["claim"]>>
 
 const claim = (store: MessagingStore, of: Asked, audit = newAudit("key_package.claimed")) =>
@@ -58,7 +56,7 @@ describeOnEachStore("claims of several calls at once", (kind) => {
     opened = await openTestStore(kind)
     store = opened.messaging
     // The gates of the place.
-    await claim(store, askedBy(await deviceWith(store, 0), {}))
+    await claim(store, newClaim(await deviceWith(store, 0), {}))
   })
   afterAll(() => opened.close())
 
@@ -74,13 +72,13 @@ describeOnEachStore("claims of several calls at once", (kind) => {
     const blocked = { userId: cleo.userId, place, change: { userId: bea.userId, isBlocked: true } }
     await store.blocks.change(blocked, newAudit("user.blocked"))
     const asked = [
-      askedBy(ana, { userIds: [bea.userId, scarce.userId] }),
-      askedBy(bea, { userIds: [ana.userId], deviceIds: [scarce.id, ana.id] }),
-      askedBy(ana, { deviceIds: [scarce.id] }),
-      askedBy(bea, { userIds: [cleo.userId] }),
-      askedBy(bea, { userIds: [cleo.userId] }, { addable: [cleo.userId] }),
-      askedBy(ana, { userIds: [ana.userId] }),
-      askedBy(ana, { userIds: [bea.userId] }, { place: { ...place, appId: freshId("app") } }),
+      newClaim(ana, { userIds: [bea.userId, scarce.userId] }),
+      newClaim(bea, { userIds: [ana.userId], deviceIds: [scarce.id, ana.id] }),
+      newClaim(ana, { deviceIds: [scarce.id] }),
+      newClaim(bea, { userIds: [cleo.userId] }),
+      newClaim(bea, { userIds: [cleo.userId] }, { addable: [cleo.userId] }),
+      newClaim(ana, { userIds: [ana.userId] }),
+      newClaim(ana, { userIds: [bea.userId] }, { place: { ...place, appId: freshId("app") } }),
     ]
     const audits = asked.map(() => newAudit("key_package.claimed"))
     let outcomes: Outcome[] = []
@@ -114,8 +112,8 @@ describeOnEachStore("claims of several calls at once", (kind) => {
 
     // A claim that is too large, and one at a place without gates, do not affect the one between them.
     const mixed = [
-      askedBy(ana, { userIds: [...crowd, bea.userId] }),
-      askedBy(ana, { userIds: [bea.userId] }),
+      newClaim(ana, { userIds: [...crowd, bea.userId] }),
+      newClaim(ana, { userIds: [bea.userId] }),
       asked[6] ?? expect.unreachable(),
     ]
     const last = await Promise.all(mixed.map((of) => claim(store, of)))
@@ -127,7 +125,7 @@ describeOnEachStore("claims of several calls at once", (kind) => {
     const [by, target] = [await deviceWith(store, 0), await deviceWith(store, 9)]
     const claimed = async (...counts: number[]) => {
       const asked = counts.map((count) =>
-        askedBy(by, { userIds: [target.userId, ...times(count - 1, () => freshId("prn"))] }),
+        newClaim(by, { userIds: [target.userId, ...times(count - 1, () => freshId("prn"))] }),
       )
       const statements = await recorded(async () => {
         expect((await Promise.all(asked.map((of) => claim(store, of)))).map(fromOf)).toEqual(
@@ -138,6 +136,8 @@ describeOnEachStore("claims of several calls at once", (kind) => {
     }
     expect(await claimed(16, 1)).toBe(1)
     expect(await claimed(17, 1)).toBe(2)
+    const alone = newClaim(by, { userIds: times(17, () => freshId("prn")) })
+    expect(await recorded(() => claim(store, alone))).toHaveLength(3)
   })
 
   test("have as many devices in one statement as a commit adds, and the others follow", async () => {
@@ -147,7 +147,7 @@ describeOnEachStore("claims of several calls at once", (kind) => {
       const devices = times(maxCount.devicesPerUser, () => newDevice(userId))
       await store.devices.change(changeOf(devices[0] ?? expect.unreachable(), { devices }))
     }
-    const asked = times(5, (i) => askedBy(by, { userIds: crowd.slice(4 * i, 4 * i + 4) }))
+    const asked = times(5, (i) => newClaim(by, { userIds: crowd.slice(4 * i, 4 * i + 4) }))
     let outcomes: Outcome[] = []
     const statements = await recorded(async () => {
       outcomes = await Promise.all(asked.map((of) => claim(store, of)))
@@ -163,9 +163,9 @@ describeOnEachStore("claims of several calls at once", (kind) => {
 
   test("of one id are one claim, beside another request with this id", async () => {
     const [by, target] = [await deviceWith(store, 0), await deviceWith(store, 9)]
-    const of = askedBy(by, { userIds: [target.userId] })
+    const of = newClaim(by, { userIds: [target.userId] })
     const other = { ...of, requestHash: random() }
-    const outcomes = await Promise.all([of, of, other, of, askedBy(by, of.targets)].map((one) => claim(store, one)))
+    const outcomes = await Promise.all([of, of, other, of, newClaim(by, of.targets)].map((one) => claim(store, one)))
     const [first, second, third, fourth, apart] = outcomes.map(refsOf)
     expect([second, third, fourth]).toEqual([first, ["mismatch"], first])
     expect(apart).not.toEqual(first)
@@ -177,7 +177,7 @@ describeOnPostgres("claims of several calls at once", () => {
   let opened: TestStore
   beforeAll(async () => {
     opened = await openTestStore("postgres", { maxConnections: 20 })
-    await claim(opened.messaging, askedBy(await deviceWith(opened.messaging, 0), {}))
+    await claim(opened.messaging, newClaim(await deviceWith(opened.messaging, 0), {}))
   })
   afterAll(() => opened.close())
 
@@ -191,7 +191,7 @@ describeOnPostgres("claims of several calls at once", () => {
         const [one, two] = [targets[i % 3], targets[(i + 1) % 3]]
         if (!one || !two) return expect.unreachable()
         const named = i % 2 === 0 ? { userIds: [one.userId, two.userId] } : { deviceIds: [two.id, one.id] }
-        return claim(stores[i % 3] ?? expect.unreachable(), askedBy(by, named))
+        return claim(stores[i % 3] ?? expect.unreachable(), newClaim(by, named))
       })
       const refs = (await Promise.all(calls)).flatMap(refsOf)
       expect(new Set(refs).size).toBe(refs.length)
@@ -208,8 +208,8 @@ describeOnPostgres("claims of several calls at once", () => {
   ])("do not fail because another process writes one of them (%s)", async (_, count) => {
     const { messaging, db } = opened
     const [by, target] = [await deviceWith(messaging, 0), await deviceWith(messaging, 9)]
-    const same = askedBy(by, { userIds: [target.userId, ...times(count - 1, () => freshId("prn"))] })
-    const beside = askedBy(by, { userIds: [target.userId] })
+    const same = newClaim(by, { userIds: [target.userId, ...times(count - 1, () => freshId("prn"))] })
+    const beside = newClaim(by, { userIds: [target.userId] })
     const outcomes = await db.transaction().execute(async (holder) => {
       await sql`insert into claim (id, requester_device_id, conversation_id, request_hash, without_device_ids, claimed_at)
         values (${same.id}, ${by.id}, ${same.conversationId}, ${Buffer.from(same.requestHash)}, '{}', now())`.execute(
@@ -229,7 +229,7 @@ describeOnPostgres("claims of several calls at once", () => {
     const at = { ...place, tenantId }
     const by = await deviceWith(messaging, 0)
     const targets = { userIds: times(17, () => freshId("prn")) }
-    expect((await claim(messaging, askedBy(by, targets, { place: at }))).is).toBe("claimed")
+    expect((await claim(messaging, newClaim(by, targets, { place: at }))).is).toBe("claimed")
     const { query } = Client.prototype
     let isHeld = false
     Client.prototype.query = function late(this: Client, ...of: unknown[]) {
@@ -240,7 +240,7 @@ describeOnPostgres("claims of several calls at once", () => {
       return hold.execute(db).then(() => Reflect.apply(query, this, of))
     }
     try {
-      const refused = claim(messaging, askedBy(by, targets, { place: at }))
+      const refused = claim(messaging, newClaim(by, targets, { place: at }))
       await expect(refused).rejects.toMatchObject({ reason: "PLACE_HELD" })
       expect(isHeld).toBe(true)
     } finally {
@@ -260,11 +260,11 @@ describeOnPostgres("claims of several calls at once", () => {
     let hasEnded = false
     const { refused } = await db.transaction().execute(async (holder) => {
       await sql`update messaging_gate set is_open = false where shard = ${shard}`.execute(holder)
-      const refused = claim(messaging, askedBy(held, targets)).catch((error: unknown) => error)
+      const refused = claim(messaging, newClaim(held, targets)).catch((error: unknown) => error)
       refused.then(() => {
         hasEnded = true
       })
-      expect(fromOf(await claim(messaging, askedBy(free, targets)))).toEqual([target.id])
+      expect(fromOf(await claim(messaging, newClaim(free, targets)))).toEqual([target.id])
       expect(hasEnded).toBe(false)
       return { refused }
     })
@@ -274,6 +274,6 @@ describeOnPostgres("claims of several calls at once", () => {
     } finally {
       await sql`update messaging_gate set is_open = true where shard = ${shard}`.execute(db)
     }
-    expect(fromOf(await claim(messaging, askedBy(held, targets)))).toEqual([target.id])
+    expect(fromOf(await claim(messaging, newClaim(held, targets)))).toEqual([target.id])
   })
 })

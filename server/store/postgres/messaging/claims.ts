@@ -44,7 +44,7 @@ const mostTargets = 16
 /** The numbers of parameters of a claim, a target, a user whom everyone may add, and an audit event. */
 const widths = [wanted.length, 3, 2, Object.keys(auditTypes).length]
 const [targets, addable, event] = [wanted.length + 1, wanted.length + 4, wanted.length + 6]
-// One time for all: packages end by the day.
+// One time for all calls of a statement, which differ by milliseconds.
 const claimable = `status = 'AVAILABLE' and not_before <= (select min(now_at) from wanted)
       and not_after > (select max(until_at) from wanted)`
 const isTargetIn = `device.app_id = fresh.app_id and device.tenant_id = fresh.tenant_id and device.status = 'ACTIVE'

@@ -3,6 +3,7 @@ import { randomBytes } from "node:crypto"
 import type { AuditEvent } from "@signet/kernel/audit/event"
 import { type DeviceId, idOf, newId, type PrincipalId } from "@signet/kernel/ids"
 import type { ReceiptSigner } from "@signet/kernel/messaging/authority"
+import type { ClaimTargets } from "@signet/kernel/messaging/membership"
 import type { DeviceChange, MessagingStore } from "@signet/kernel/messaging/ports"
 import type {
   Conversation,
@@ -91,6 +92,23 @@ export function newKeyPackage(device: MessagingDevice, change: Partial<KeyPackag
     ...change,
   }
 }
+
+/** A claim of these targets by this device. */
+export const newClaim = (
+  { id, userId }: Pick<MessagingDevice, "id" | "userId">,
+  targets: Partial<ClaimTargets>,
+  change: Partial<Claiming> = {},
+): Claiming => ({
+  id: newId("clm", nowMs, random(10)),
+  requester: { deviceId: id, userId },
+  conversationId: newId("cnv", nowMs, random(10)),
+  targets: { userIds: [], deviceIds: [], ...targets },
+  addable: [],
+  place,
+  requestHash: random(),
+  ...change,
+})
+type Claiming = Parameters<MessagingStore["keyPackages"]["claim"]>[0]
 
 export function newConversation(userIds: readonly PrincipalId[], change: Partial<Conversation> = {}): Conversation {
   const id = newId("cnv", nowMs, random(10))
